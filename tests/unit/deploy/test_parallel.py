@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import json
-import os
 import pickle
 import random
 import re
@@ -40,6 +38,8 @@ from topology.errors import InputError
 from topology.machines.machine import default_memory
 from topology.units import GIB
 
+from .calls import die, fail, fill_the_disk, kill_worker, load_module, meet, square, until_exists, wait
+
 # ---- Calls in processes of their own, side by side. ----
 
 
@@ -56,51 +56,6 @@ class Elsewhere:
         outcome: Future[Any] = Future()
         outcome.set_result(pickle.loads(pickle.dumps(self._run(pickle.loads(pickle.dumps(call))))))
         return outcome
-
-
-def square(number: int, report: Report) -> tuple[int, set[int]]:
-    print("this is not a result")
-    report(f"squaring {number}")
-    return number * number, os.sched_getaffinity(0)
-
-
-def until_exists(path: str) -> bool:
-    for _ in range(3000):
-        if Path(path).exists():
-            return True
-        time.sleep(0.01)
-    return False
-
-
-def meet(own: str, other: str, report: Report) -> bool:
-    """Whether the other runs at the same time."""
-    Path(own).touch()
-    return until_exists(other)
-
-
-def fail(kind: type[Exception], other: str, report: Report) -> None:
-    until_exists(other)
-    raise InputError("here", "is wrong") if kind is InputError else kind("went wrong")
-
-
-def fill_the_disk(report: Report) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device", "/full/machine")
-
-
-def die(other: str, report: Report) -> None:
-    until_exists(other)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def wait(began: str, path: str, report: Report) -> None:
-    """Until it is ended; says so."""
-    try:
-        Path(began).touch()
-        report(os.getpid())
-        time.sleep(600)
-    finally:
-        time.sleep(0.3)  # what is cleaned up takes time, in which it must not be interrupted once more
-        Path(path).touch()
 
 
 def test_full_disk(capfd: pytest.CaptureFixture[str]) -> None:
@@ -152,24 +107,10 @@ INTERRUPTED = """
 import sys
 from deploy.base import process
 from deploy.base.parallel import Call, run
-from tests.unit.deploy.test_parallel import wait
+from tests.unit.deploy.calls import wait
 process.heed_signals()
 run([Call("waits", wait, (sys.argv[1] + "-began", sys.argv[1]))], 1, on_report=lambda place, pid: print(pid, flush=True))
 """
-
-
-class Field:
-    def __set_name__(self, owner: type, name: str) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(0)
-
-
-def load_module(folder: str, report: Report) -> None:
-    """Loads a module, and is ended meanwhile."""
-    Path(folder, "described.py").write_text(f"from {__name__} import Field\nclass Described:\n    field = Field()\n")
-    sys.path.insert(0, folder)
-    importlib.import_module("described")
-    time.sleep(60)
 
 
 def test_ended_import(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -282,16 +223,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield cluster(stack, tmp_path_factory.mktemp("dask"))[0]
 
 
-def kill_worker(marks: str, times: int, report: Report) -> int:
-    """Kills the worker that runs it, so many times; returns how often it has run."""
-    runs = len(list(Path(marks).iterdir()))
-    Path(marks, str(runs)).touch()
-    if runs < times:
-        os.kill(os.getppid(), signal.SIGKILL)
-        time.sleep(60)
-    return runs + 1
-
-
 def test_results_scheduler(address: str) -> None:
     """calls come back with their results in their order, and each had a process of its own; a failure is the call's"""
     with workers(address) as pool:
@@ -352,7 +283,7 @@ import sys
 from deploy.base import interrupts, parallel, process
 from deploy.base.parallel import Call
 from deploy.results.scheduler import workers
-from tests.unit.deploy.test_parallel import wait
+from tests.unit.deploy.calls import wait
 process.heed_signals()
 try:
     with workers(sys.argv[1]) as pool:
