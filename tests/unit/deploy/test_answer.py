@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from math import exp
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from matplotlib import colors  # noqa: E402
 
 from deploy.base.errors import Failure
-from deploy.base.paths import ROOT
 from deploy.cli.commands.measure.compare import alike
 from deploy.cli.main import command_module, main
 from deploy.compare import plot, unpriced
@@ -335,11 +333,11 @@ def test_clients(words: list[str], clients: int, monkeypatch: pytest.MonkeyPatch
         ["--smt", "on"],
     )),
 ], ids=" ".join)  # fmt: skip
-def test_refused(words: list[str], culprit: str) -> None:
+def test_refused(words: list[str], culprit: str, capsys: pytest.CaptureFixture[str]) -> None:
     """compare --machine: what a modelled machine leaves no choice for is refused in one line"""
-    done = subprocess.run([str(ROOT / "skerry"), "compare", *words], capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stderr.startswith(f"skerry: "
-        f"{culprit}"), done.stderr
+    assert main(["compare", *words]) == 2
+    complaint = capsys.readouterr().err
+    assert complaint.count("\n") == 1 and complaint.startswith(f"skerry: {culprit}")
 
 
 @pytest.mark.parametrize("words, machine", [
