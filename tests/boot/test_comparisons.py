@@ -72,7 +72,7 @@ RECORDS, OPERATIONS, CLIENTS = 200, 300, 2
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("layout", ["per-socket", "spanning"])
+@pytest.mark.parametrize("layout", ["per-socket", pytest.param("spanning", marks=pytest.mark.drawn)])
 def test_counted(layout: str) -> None:
     """two counted runs agree in every figure"""
     job = Comparison(

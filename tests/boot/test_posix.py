@@ -16,7 +16,9 @@ from topology.units import MIB
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("cpu", [0, 1, 3], ids=["first core", "second core", "second cluster"])
+@pytest.mark.parametrize("cpu", [pytest.param(0, id="first core"),
+                                 *(pytest.param(cpu, id=name, marks=pytest.mark.drawn)
+                                   for cpu, name in ((1, "second core"), (3, "second cluster")))])
 def test_posix(cpu: int) -> None:
     """the POSIX layer passes its tests in the machine"""
     program = Program("posixtest", cpu, heap=64 * MIB)

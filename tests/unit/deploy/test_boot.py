@@ -116,7 +116,7 @@ def test_machine_arguments() -> None:
 
 
 def test_a_machine_that_hangs_is_stopped_and_its_registers_kept(build: Path) -> None:
-    options = Options(qemu.TCG_TURNS, patience=Patience(6), build=build)
+    options = Options(qemu.TCG_TURNS, patience=Patience(4), build=build)
     with pytest.raises(Failure, match=r"hang: not done, and nothing moved for \d+ s \(last: the console, .*--timeout.* "
                        r"\(log: .*\.log\)"):
         with boot(plan(Deployment(redis=Redis())), options) as run:
