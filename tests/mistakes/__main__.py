@@ -3,9 +3,10 @@ import argparse
 import json
 import os
 import random
+import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from rich.console import Console
@@ -24,6 +25,8 @@ from tests.mistakes.drawn import Tried
 from tests.mistakes.verdicts import CAUGHT, Verdicts
 from topology.errors import InputError
 
+LOWEST = 19  # priority, as nice(1) has it
+
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mistakes",
@@ -33,7 +36,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list them and end")
     parser.add_argument("--sample", metavar="SECONDS", type=float,
                         help="try some for so much processor time; writes no verdict")
-    parser.add_argument("--seed", metavar="N", type=int, help="of the sample; else any")
+    parser.add_argument("--seed", metavar="N", type=int, help="of the sample, or the order; else any")
+    parser.add_argument("--background", action="store_true",
+                        help="at the lowest priority, in a drawn order: each part of the campaign is a sample of all")
     parser.add_argument("--explored", metavar="WORD",
                         help="try what the explorer must find, with WORD in test or name; writes no verdict")
     parser.add_argument("--json", metavar="FILE", help="write the verdicts; - for standard output")
@@ -145,6 +150,9 @@ def attend(options: argparse.Namespace, every: list[Mistake], chosen: list[Mista
         known.forget(chosen)
     if options.survivors:
         known.forget([m for m in chosen if (v := known.of(m)) and v.verdict != CAUGHT])
+    if options.background:
+        os.nice(LOWEST)
+        random.Random(options.seed).shuffle(chosen)
     end = time.monotonic() + options.budget * 60 if options.budget else None
     try:
         light(options, [m for m in chosen if not known.of(m)], known, say, end)
@@ -165,7 +173,7 @@ def light(options: argparse.Namespace, todo: list[Mistake], known: Verdicts, say
         _take(options, drawn.attempt(todo, min(options.jobs, len(todo)), pool=pool), len(todo), known, say, end)
 
 
-def _take(options: argparse.Namespace, tried: Iterator[Tried], count: int, known: Verdicts, say: Console,
+def _take(options: argparse.Namespace, tried: Generator[Tried, None, None], count: int, known: Verdicts, say: Console,
           end: float | None) -> None:
     for number, one in enumerate(tried, 1):
         mistake, verdict = one.mistake, one.verdict
@@ -177,6 +185,9 @@ def _take(options: argparse.Namespace, tried: Iterator[Tried], count: int, known
         if end and time.monotonic() > end:
             say.print("the budget is spent", style="dim")
             break
+    tried.close()  # its processes end
+    used = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    say.print(f"{number} tried, {used / number:.1f} s of this host's processors each", highlight=False)
 
 
 def _of_images(mistake: Mistake) -> bool:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -68,9 +68,9 @@ def tryable(mistakes: Sequence[Mistake]) -> list[Mistake]:
 
 
 def attempt(mistakes: Sequence[Mistake], jobs: int, seconds: float | None = None,
-            pool: Pool | None = None) -> Iterator[Tried]:
-    """Verdicts as they come; after so many seconds of processor time no further mistake is begun. In a pool, in the
-    place of this host's processes, each process tries several."""
+            pool: Pool | None = None) -> Generator[Tried, None, None]:
+    """Yields verdicts as they come; after so many seconds of processor time no further mistake is begun. In a pool, in
+    the place of this host's processes, each process tries several."""
     _, files = meson_tests.by_name()
     graph = Graph(BUILD)
     used = {m.key: {graph.relative(file) for test in m.tests for file in files.get(test, ())} for m in mistakes}

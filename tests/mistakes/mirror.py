@@ -18,6 +18,9 @@ from tests.mistakes.graph import Graph, Step
 from tests.mistakes.running import run
 
 COMPILING = 1200.0  # seconds, after which a compiler is stopped
+# No lines for a debugger; no warnings of what a mistake leaves unused, or without a choice. (And no compiler's cache:
+# nobody compiles a mistake again.)
+FASTER = " -g0 -w -Werror=implicit-function-declaration"
 _DEPENDENCIES = re.compile(r" -M[QF] '?([^ ']+)'?")
 _TOGETHER = re.compile(r"-unity\d+\.c$")  # of sources that are compiled in one go: Meson includes them by whole paths
 
@@ -34,6 +37,8 @@ class Mirror:
         self._root, self._real, self._stop = root, build, stop
         self.build = folder / build.relative_to(root)
         self._changed: list[Path] = []  # of the mirror, which are no links now
+        self._texts: Mapping[Path, str] = {}  # that files of the tree have here
+        self._dirty: set[str] = set()  # these files, and what has been made of them
         shutil.rmtree(folder, ignore_errors=True)
         self._link_sources()
         self._link(self.build, build)
@@ -77,6 +82,7 @@ class Mirror:
 
     def restore(self) -> None:
         """Takes back all that has been changed."""
+        self._texts, self._dirty = {}, set()
         while self._changed:
             path = self._changed.pop()
             path.unlink(missing_ok=True)
@@ -85,19 +91,27 @@ class Mirror:
                 path.symlink_to(real)
 
     def make(self, changed: Mapping[Path, str], targets: Iterable[str]) -> set[str]:
-        """Builds the targets with other texts of these files of the tree. Returns what has been made anew."""
+        """Builds the targets with other texts of these files of the tree; further targets of the same texts are built
+        of what is there. Returns which parts of the targets differ from the sound ones."""
+        if changed != self._texts:
+            self._write(changed)
         steps = self.graph.steps_of(targets)
         self.graph.learn(steps)
+        made = set[str]()
+        for step in steps:
+            if step.outputs[0] not in self._dirty and not self._dirty.isdisjoint(self.graph.reads(step)):
+                if step.command:
+                    self._run(step)
+                self._dirty.update(step.outputs)
+            made |= self._dirty.intersection(step.outputs)
+        return made
+
+    def _write(self, changed: Mapping[Path, str]) -> None:
+        self.restore()
         for file, text in changed.items():
             self._own(self.folder / file)
             (self.folder / file).write_text(text)
-        dirty = {self.graph.relative(self._root / file) for file in changed}
-        for step in steps:
-            if not dirty.isdisjoint(self.graph.reads(step)):
-                dirty.update(step.outputs)
-                if step.command:
-                    self._run(step)
-        return {path for path in dirty if not path.startswith("..")}
+        self._texts, self._dirty = changed, {self.graph.relative(self._root / file) for file in changed}
 
     def _run(self, step: Step) -> None:
         if "--unpickle" in step.command:
@@ -108,9 +122,8 @@ class Mirror:
         for path in filter(_TOGETHER.search, step.inputs):
             self._own(self.build / path)
             (self.build / path).write_text(self.text((self._real / path).read_text()))
-        # No warnings of what a mistake leaves unused, or without a choice.
-        command = self.text(step.command) + (" -w -Werror=implicit-function-declaration" if step.compiles else "")
-        done = run(["sh", "-c", command], self.build, self._stop, wall=COMPILING)
+        command = self.text(step.command) + (FASTER if step.compiles else "")
+        done = run(["env", "CCACHE_DISABLE=1", "sh", "-c", command], self.build, self._stop, wall=COMPILING)
         if done.status:
             lines = [line for line in (done.complaint + done.printed).splitlines() if line.strip()] or ["no output"]
             telling = [line for line in lines if "error" in line or "undefined" in line] or lines

@@ -14,7 +14,7 @@ from tests.mistakes.graph import Graph
 from tests.mistakes.mirror import BuildFailure, Mirror
 from tests.mistakes.verdicts import CAUGHT, SURVIVED, UNFIT, Verdict
 
-SHORTEST = 20.0  # seconds of given time that a test has with a mistake, at least
+SHORTEST = 10.0  # seconds of given time that a test has with a mistake, at least
 SLACK = 8        # times as long as without one
 
 
@@ -24,6 +24,7 @@ class Bench:
     def __init__(self, folder: Path, graph: Graph, tests: dict[str, MesonTest], targets: dict[str, list[str]]) -> None:
         self._mirror = Mirror(folder, graph, threading.Event())
         self._tests, self._targets = tests, targets
+        self._sources = sources()
         self._took: dict[tuple[str, ...], float] = {}  # by command: seconds without a mistake
 
     def knows(self, seen: Seen) -> bool:
@@ -32,26 +33,25 @@ class Bench:
     def attempt(self, mistake: Mistake, seen_by: tuple[Seen, ...]) -> Verdict:
         """Tries the mistake with the tests in order, up to the first that fails."""
         try:
-            placed = mistake.place(sources())
+            placed = mistake.place(self._sources)
             for seen in seen_by:
                 if why := self._sees(placed, seen):
                     return Verdict(placed.digest, CAUGHT, f"{seen.test}: {why}")
         except (CatalogueError, BuildFailure) as error:
             return Verdict(placed.digest if isinstance(error, BuildFailure) else mistake.digest, UNFIT, str(error))
+        finally:
+            self._mirror.restore()
         return Verdict(placed.digest, SURVIVED, "")
 
     def _sees(self, placed: Placed, seen: Seen) -> str:
         """Returns how the test tells that there is a mistake; empty: it does not."""
         own = self._tests[seen.test]
         test = replace(own, command=seen.command(own.command))
-        try:
-            made = self._mirror.make(placed.texts, self._targets[seen.test])
-            if not made and not any(str(file) in word for file in placed.texts for word in test.command):
-                raise CatalogueError(f"{seen.test}: does not use {', '.join(map(str, placed.texts))}")
-            limit = max(SHORTEST, SLACK * self._sound(own, seen))
-            result = meson_tests.run_one(self._moved(test, limit))
-        finally:
-            self._mirror.restore()
+        made = self._mirror.make(placed.texts, self._targets[seen.test])
+        if not made and not any(str(file) in word for file in placed.texts for word in test.command):
+            raise CatalogueError(f"{seen.test}: does not use {', '.join(map(str, placed.texts))}")
+        limit = max(SHORTEST, SLACK * self._sound(own, seen))
+        result = meson_tests.run_one(self._moved(test, limit))
         if seen.finds is not None:
             return f"finds '{seen.finds}' in '{seen.words}'" if result.outcome == "passed" else ""
         return reason(result) if result.outcome == "failed" else ""
