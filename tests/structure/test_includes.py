@@ -140,11 +140,18 @@ def candidates(header: Path) -> list[tuple[str, ...]]:
     """Flags of the sources that share most folders with the header, the topmost alone not counted; of those that share
     none, first those that name or include it."""
 
-    def score(entry: tuple[Path, tuple[str, ...]]) -> tuple[int, bool, bool, int]:
-        source, flags = entry
-        named = any(flag.endswith(f'{header.name}"') for flag in flags)  # a variant that Meson chose
+    @cache
+    def of_source(source: Path) -> tuple[int, bool, int]:
         shared = tree.shared_folders(source, header)
-        return shared if shared > 1 else 0, named, header in tree.includes(source), shared
+        return shared if shared > 1 else 0, header in tree.includes(source), shared
+
+    @cache
+    def is_named(flags: tuple[str, ...]) -> bool:  # a variant that Meson chose
+        return any(flag.endswith(f'{header.name}"') for flag in flags)
+
+    def score(entry: tuple[Path, tuple[str, ...]]) -> tuple[int, bool, bool, int]:
+        near, included, shared = of_source(entry[0])
+        return near, is_named(entry[1]), included, shared
 
     best = sorted(commands(), key=score, reverse=True)
     return list(dict.fromkeys(flags for _, flags in best))[:CANDIDATES]
