@@ -26,6 +26,7 @@ EMULATED_PATIENCE = constant(MAP, "MAP_PATIENCE_EMULATED")
 
 MAX_CORES = constant(PROCESS, "PROCESS_CORES")  # of a program
 MAX_THREADS = constant(PROCESS, "PROCESS_THREADS")  # of a program
+MAX_PROCESSES = constant(PROCESS, "PROCESS_MEMBERS")  # of a program
 MAX_PORTS = constant(PROCESS, "PROCESS_MAX_PORTS")  # network ports of a map
 
 CHANNEL_PORTS = constant(LIBRARY / "channel.h", "CHANNEL_PORTS")

@@ -17,7 +17,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 static const char *const names[] = {
 	"args", "await", "barrier", "cables", "compatible", "cpu", "cpus", "cwd", "device_type", "devices", "ends",
 	"env", "files", "gateway", "heap", "ipv4", "ivshmem", "kernel", "mac", "memory", "modules", "mount", "mtu",
-	"netmask", "numa-node-id", "pci-id", "phandle", "placement", "program", "reg", "role", "root", "shutdown",
+	"netmask", "numa-node-id", "pci-id", "phandle", "placement", "processes", "program", "reg", "role",
+	"root", "shutdown",
 	"size", "stack", "statistics", "storage", "switch", "threads", "user", "volumes",
 	"#address-cells", "#size-cells",
 };

@@ -413,6 +413,11 @@ static uint64_t file_slots(const struct map_application *a, const struct machine
 	return a->files[0] == '\0' ? 0 : round_up(machine_module(m, a->files)->size, LARGE_PAGE_SIZE) / LARGE_PAGE_SIZE;
 }
 
+static uint64_t process_slots(const struct map_application *a, const struct machine *m)
+{
+	return APPLICATION_SLOTS + 2 * (a->heap / LARGE_PAGE_SIZE) + program_slots(a, m) + file_slots(a, m);
+}
+
 /*
  * The root task keeps the capability of every frame that it maps: those of a
  * program, its stack, heap and network port in the program's cluster, those of
@@ -427,9 +432,9 @@ static void size_root_cnode(struct cluster *c, const struct cluster_map *map, co
 		const struct map_application *a = &map->application[i];
 
 		if (a->cluster == c->map->number)
-			slots += APPLICATION_SLOTS + 2 * (a->heap / LARGE_PAGE_SIZE) + program_slots(a, m) +
-			         file_slots(a, m) +
-				 map_named_count(&a->cables) * CABLE_CAPABILITIES;
+			slots += process_slots(a, m) + map_named_count(&a->cables) * CABLE_CAPABILITIES +
+			         /* a child maps frames of others until it writes there */
+			         (a->processes - 1) * (process_slots(a, m) + a->heap / LARGE_PAGE_SIZE);
 		else
 			slots += REMOTE_SLOTS;
 	}

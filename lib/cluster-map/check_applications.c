@@ -48,6 +48,21 @@ static bool check_heap(const struct map_application *a, struct error_message *er
 	return true;
 }
 
+/* Checks that a family of processes is of a program with neither several cores nor what children cannot share. */
+static bool check_processes(const struct map_application *a, struct error_message *err)
+{
+	if (a->processes == 0 || a->processes > PROCESS_MEMBERS)
+		return error_set_at(err, a->name, "processes", "map: %s: processes are from 1 to %u, not %u", a->name,
+		                    PROCESS_MEMBERS, a->processes);
+	if (a->processes == 1)
+		return true;
+	if (a->role != MAP_PROGRAM || map_cores_of(a) > 1 || a->ipv4 != 0 || a->volumes.size > 0)
+		return error_set_at(err, a->name, "processes",
+		                    "map: %s: %u processes are for a program of one core without a network and volumes",
+		                    a->name, a->processes);
+	return true;
+}
+
 /* The user, the group and the folder that it starts with, and its threads. */
 static bool check_start(const struct cluster_map *map, const struct map_application *a, struct error_message *err)
 {
@@ -135,7 +150,7 @@ static bool check_heaps(const struct cluster_map *map, const struct map_cluster 
 
 		if (a->cluster != cluster->number)
 			continue;
-		heaps += a->heap; /* less than 2^47 each: no overflow */
+		heaps += a->heap * a->processes; /* less than 2^51 each: no overflow */
 		if (largest == NULL || largest->heap < a->heap)
 			largest = a;
 	}
@@ -188,7 +203,7 @@ bool check_applications(const struct draft *d)
 			if (!check_unique(a, &map->application[j], d->err))
 				return false;
 		if (!check_heap(a, d->err) || !check_place(map, a, d->err) || !check_start(map, a, d->err) ||
-		    !check_restart(a, d->err) ||
+		    !check_restart(a, d->err) || !check_processes(a, d->err) ||
 		    !check_arguments(map, a, d->err))
 			return false;
 	}

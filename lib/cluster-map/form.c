@@ -35,7 +35,7 @@ static const struct form forms[] = {
 	{ "channels", CONTAINER, "channel", "reg ends memory ivshmem size" },
 	{ "network", "netmask gateway mtu", NULL, NULL },
 	{ "applications", CONTAINER, "",
-	  "reg program cpu placement heap role pci-id ipv4 mac args env cwd files storage user threads await"
+	  "reg program cpu placement heap role pci-id ipv4 mac args env cwd files storage user threads processes await"
 	  " cables stack switch volumes mount "
 	  "barrier"
 	  " restart restart-limit restart-delay statistics" },

@@ -158,6 +158,8 @@ static void put_application(struct text *out, const struct cluster_map *map, con
 	put_text(out, "switch", named_switch(map, a));
 	if (a->threads != PROCESS_THREADS)
 		put(out, "\"threads\":%u", a->threads);
+	if (a->processes != 1)
+		put(out, "\"processes\":%u", a->processes);
 	if (a->ipv4 != 0)
 		put(out, "\"ipv4\":\"%u.%u.%u.%u\"", MAP_IPV4(a->ipv4));
 	if (a->has_mac)

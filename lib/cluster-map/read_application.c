@@ -158,7 +158,7 @@ static bool read_values(struct draft *d, int node, struct map_application *a)
 	       read_ipv4(d, node, "ipv4", &a->ipv4);
 }
 
-/* The user and the group that it starts as, and how many threads it may have. */
+/* The user and the group that it starts as, and how many threads and processes it may have. */
 static bool read_limits(struct draft *d, int node, struct map_application *a)
 {
 	int size;
@@ -172,7 +172,9 @@ static bool read_limits(struct draft *d, int node, struct map_application *a)
 		a->gid = fdt32_ld(p + 1);
 	}
 	a->threads = PROCESS_THREADS;
-	return !has_property(d, node, "threads") || read_u32(d, node, "threads", &a->threads);
+	a->processes = 1;
+	return (!has_property(d, node, "threads") || read_u32(d, node, "threads", &a->threads)) &&
+	       (!has_property(d, node, "processes") || read_u32(d, node, "processes", &a->processes));
 }
 
 /* Where its files are and where it starts among them; of a volume server, where its program has the volume. */

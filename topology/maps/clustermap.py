@@ -94,6 +94,7 @@ class Application:
     storage: int = 0  # bytes of the heap that its own files may take; 0: as the POSIX layer has it
     user: tuple[int, int] = (0, 0)  # uid and gid
     threads: int | None = None  # that it may have at once; None: as many as there can be
+    processes: int = 1  # that it may be at once; each has a heap
     awaits: list[str] = field(default_factory=list)
     # applications of its cluster to which its frames go without a switch
     cables: list[str] = field(default_factory=list)

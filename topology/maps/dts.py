@@ -174,6 +174,7 @@ def _application(app: Application) -> Properties:
         "storage": bool(app.storage) and cell(cells64(app.storage)),
         "user": app.user != (0, 0) and cell(f"{app.user[0]} {app.user[1]}"),
         "threads": app.threads is not None and cell(app.threads),
+        "processes": app.processes != 1 and cell(app.processes),
     }
 
 

@@ -88,6 +88,7 @@ struct map_application {
 	bool statistics;            /* it may read what all clusters count */
 	uint32_t uid, gid;          /* user and group that it starts as */
 	uint32_t threads;           /* that it may have at once */
+	uint32_t processes;         /* that it may be at once; each has a heap as large as the first */
 	enum map_role role;
 	enum map_restart restart;
 	uint32_t restart_limit;     /* times in 60 s, at most; it stays down then. 0: no limit */

@@ -53,7 +53,7 @@
 #define PROCESS_HEAP_STEP 0x200000ull
 
 enum { PROCESS_PRIORITY = 100, PROCESS_NAME = 32, PROCESS_IPC_BUFFERS = 4, PROCESS_THREADS = 64,
-       PROCESS_CORES = 64 /* of a program, at most */ };
+       PROCESS_CORES = 64 /* of a program, at most */, PROCESS_MEMBERS = 16 /* processes of a family, at most */ };
 
 /* Slots of a process's CNode (radix PROCESS_CNODE_BITS). Absent ones are empty. */
 enum {
@@ -223,7 +223,7 @@ _Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNOD
 enum { MANAGER_BYTES = 8 * 119 };
 enum manager_request {
 	MANAGER_WRITE = 1, /* text for the console; the manager prefixes lines with the program's name */
-	MANAGER_EXIT,      /* m0 exit status; no answer */
+	MANAGER_EXIT,      /* m0 exit status, of a child: as wait() has it; no answer */
 	MANAGER_RESULT,    /* text: one JSON object, complete; goes to the results port with its sender's name */
 	MANAGER_BARRIER,   /* m0 number of the barrier, 1.. : answered when all programs that the map
 	                    * counts for it ("barrier" property) have arrived, in all clusters */
@@ -244,4 +244,24 @@ enum manager_request {
 	                    * more than PAGE_RANGES_MAX (page_rights.h, 128) ranges with other rights than READ and
 	                    * WRITE, or PROCESS_SPLITS steps of the heap that are split; NO_MEMORY: to split a step that
 	                    * is in use. NO_RIGHTS: others. */
+	/*
+	 * Families: programs that may be several processes (`processes` in the map). Each has a pid; that of the
+	 * first is 1. All of them end with the first.
+	 *
+	 * FORK: m0 rip, m1 rsp, m2 FS base: a copy of the calling process begins there, with its own pid in rdi and
+	 * its parent's in rsi, a notification of its own in PROCESS_SLOT_WAKE, and all of its memory: each of the two
+	 * sees what was in it at the call, and none what the other writes later. It has neither the parent's other
+	 * threads nor what the parent made in its CNode. r0 its pid. NOT_FOUND: the map gives the program one process;
+	 * BUSY: it has as many as it may have; NO_MEMORY, NO_RESOURCE: the cluster has no room for one more.
+	 *
+	 * WAIT: m0 pid of a child, or 0: any; m1 1: do not wait. r0 pid of one that has ended, which is forgotten then,
+	 * r1 its status as wait() has it; r0 0: none has ended, or one has meanwhile: ask again. NOT_FOUND: there is no
+	 * such child.
+	 *
+	 * KILL: m0 pid, m1 signal, 9 or 0 (which only asks). The first process cannot be killed: NO_RIGHTS.
+	 * NOT_FOUND: there is no such process; BAD_ARGUMENT: another signal.
+	 */
+	MANAGER_FORK,
+	MANAGER_WAIT,
+	MANAGER_KILL,
 };
