@@ -23,8 +23,9 @@ enum { SIZE_4K = 0x1000, SIZE_2M = 0x200000 };
 /* Priorities: the manager runs before everything else, and its timer (timer.c) before its main thread. */
 enum { MANAGER_PRIORITY = 254, TIMER_PRIORITY = 255 };
 
-/* The service endpoint's badges: application index + 1, or that with BADGE_FAULT. */
+/* The service endpoint's badges: application index + 1, its process's place << 16 (family.h), and BADGE_FAULT. */
 #define BADGE_FAULT 0x100000000ull
+enum { BADGE_PLACE = 16, BADGE_PART = 0xffff };
 
 /* Bits of the main thread's bound notification */
 enum { WAKE_TIMER = 1, WAKE_CHANNEL = 2, WAKE_OUTPUT = 4 };

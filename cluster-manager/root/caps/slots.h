@@ -11,10 +11,11 @@
 
 /*
  * The manager keeps what it takes. Others: an application; what it shares with its stack process; what programs share;
- * what one request needs for as long as it is served.
+ * what one request needs for as long as it is served; a process that another one has forked.
  */
 enum { OWNER_MANAGER = 0, OWNER_SHARED = 1 + 2 * MAP_MAX_APPLICATIONS, OWNERS_SHARED = 65,
-       OWNER_SCRATCH = OWNER_SHARED + OWNERS_SHARED, OWNERS };
+       OWNER_SCRATCH = OWNER_SHARED + OWNERS_SHARED, OWNER_CHILDREN, OWNERS_CHILDREN = 480,
+       OWNERS = OWNER_CHILDREN + OWNERS_CHILDREN };
 static inline uint32_t owner_application(uint32_t application) { return 1 + application; }
 static inline uint32_t owner_sockets(uint32_t application) { return 1 + MAP_MAX_APPLICATIONS + application; }
 

@@ -13,6 +13,16 @@ void core_use(uint32_t application, uint32_t index) { used[application] = index 
 void core_ended(uint32_t application) { used[application] = 0; }
 uint32_t core_of(uint32_t application) { return used[application] - 1; }
 
+struct gained_core core_now(uint32_t application)
+{
+	const struct map_application *a = &map->application[application];
+	const uint32_t index = core_of(application);
+	for (uint32_t i = 0; i < gained_count; i++)
+		if (gained[i].index == index)
+			return gained[i];
+	return (struct gained_core){ index, a->cpu };
+}
+
 void core_gained(uint32_t index, uint32_t cpu)
 {
 	core_given_up(index);

@@ -24,6 +24,8 @@ void core_use(uint32_t application, uint32_t index);
 void core_ended(uint32_t application);
 /* Returns where the first thread runs of a program that was last started, and has not ended: index in the cluster. */
 uint32_t core_of(uint32_t application);
+/* The same with its place in the map. */
+struct gained_core core_now(uint32_t application);
 /*
  * Stores the cores on which the threads of a program of this cluster may be that starts on `first`, and returns how
  * many they are. A program of one core has `first`, one of several those of the map.

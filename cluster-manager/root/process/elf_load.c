@@ -89,7 +89,8 @@ static int make_frames(const struct module *m, const struct elf_segment *s, uint
 	return error ? error : frames;
 }
 
-static int load_segment(const struct module *m, unsigned segment, const struct elf_segment *s, int vspace)
+static int load_segment(const struct module *m, unsigned segment, const struct elf_segment *s, int vspace,
+                        struct elf_mapping *mapped)
 {
 	uint64_t start = s->vaddr & ~(uint64_t)(SIZE_4K - 1);
 	uint32_t count = (uint32_t)((s->vaddr + s->memory_size - start + SIZE_4K - 1) / SIZE_4K);
@@ -103,17 +104,21 @@ static int load_segment(const struct module *m, unsigned segment, const struct e
 		return frames;
 	if (!known && share)
 		shared[shared_count++] = (struct shared){ m->index, segment, frames, count, owner_now() };
+	*mapped = (struct elf_mapping){ start, frames, count, rights };
 	return vspace_map_range(vspace, frames, count, SIZE_4K, start, rights, CACHE_WRITE_BACK);
 }
 
-int elf_load(const struct module *m, const char *name, int vspace, struct elf_image *image, struct error_message *err)
+int elf_load(const struct module *m, const char *name, int vspace, struct elf_image *image,
+             struct elf_mapping *mapped, struct error_message *err)
 {
+	struct elf_mapping unused;
+
 	/* all of the file, before memory is taken for any of it; page 0 stays unmapped */
 	if (!elf_read(image, m->data, m->size, name, err) ||
 	    !elf_check_mappable(image, SIZE_4K, PROCESS_HEAP_VADDR, ELF_MAX_SEGMENTS, name, err))
 		return -SKERRY_BAD_ARGUMENT;
 	for (uint32_t i = 0; i < image->count; i++) {
-		int error = load_segment(m, i, &image->segment[i], vspace);
+		int error = load_segment(m, i, &image->segment[i], vspace, mapped ? &mapped[i] : &unused);
 		if (error)
 			return error;
 	}

@@ -4,13 +4,21 @@
 #include <skerry/executable.h>
 #include "modules.h"
 
+/* A segment as it is mapped: `count` frames of 4 KiB from the slot `first` on. */
+struct elf_mapping {
+	uint64_t address;
+	int first;
+	uint32_t count;
+	unsigned rights;
+};
+
 /*
  * Maps the segments of a program (skerry/executable.h) into an address space. What is read-only is shared by all
  * programs of one module. 0, or an error; with SKERRY_BAD_ARGUMENT `err` says what is wrong with the file, of which
- * nothing is loaded then.
+ * nothing is loaded then. `mapped`: null, or one for each of image->count segments.
  */
 int elf_load(const struct module *module, const char *name, int vspace, struct elf_image *image,
-             struct error_message *err);
+             struct elf_mapping *mapped, struct error_message *err);
 
 /* Before an owner's address space goes: what it shares with others is mapped there no longer. */
 void elf_unload(uint32_t owner);

@@ -19,6 +19,7 @@ struct process {
 	int table;                    /* slot of the first */
 	uint32_t table_count;
 	struct shield *shield;        /* null: all pages have the rights that they had at first */
+	struct elf_mapping *image;    /* null where nobody asks: ELF_MAX_SEGMENTS of them (elf_load.h) */
 };
 
 /* Puts a copy of a root capability into a slot of the program's CNode. */

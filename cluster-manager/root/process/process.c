@@ -2,6 +2,7 @@
 #include <string.h>
 #include <skerry/require.h>
 #include <skerry/stubs.h>
+#include "build.h"
 #include "cables.h"
 #include "console.h"
 #include "cores.h"
@@ -35,61 +36,57 @@ bool process_started(uint32_t application) { return process[application].started
 int process_tcb(uint32_t application) { return process[application].tcb; }
 uint64_t process_memory(uint32_t application) { return process[application].memory; }
 
-uint64_t process_committed(uint32_t application)
+struct process *process_of(uint32_t application) { return &process[application]; }
+
+uint64_t process_committed(const struct process *p)
 {
-	const struct process *p = &process[application];
 	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size +
 	                    (uint64_t)p->heap.count * p->heap.frame_size +
 			    (uint64_t)p->table_count * SIZE_4K;
-	require(application < map->application_count);
 	uint64_t kept = p->stack.kept + p->heap.kept + (p->shield ? (uint64_t)p->shield->split_count * SIZE_4K : 0);
 	return p->memory - (p->memory ? promised - kept : 0);
 }
 
-bool process_touches(uint32_t application, uint64_t address, unsigned needed)
+bool process_touches(struct process *p, uint32_t owner, uint64_t address, unsigned needed, int *error)
 {
-	struct process *p = &process[application];
 	struct promise *promised = promise_has(&p->heap, address) ? &p->heap : promise_has(&p->stack, address)
 	               ? &p->stack : NULL;
+	*error = 0;
 	if (!promised)
 		return false;
 	require(p->started && owner_now() == OWNER_MANAGER);
-	uint32_t before = owner_set(owner_application(application));
+	uint32_t before = owner_set(owner);
 	bool may = !(needed & RIGHT_EXECUTE);
-	int error = 0;
 	if (p->shield)
-		may = protect_touch(p, address, needed, &error);
+		may = protect_touch(p, address, needed, error);
 	else if (may)
-		error = promise_keep(promised, p->vspace, &p->touched, address, PAGE_RIGHTS_DEFAULT);
+		*error = promise_keep(promised, p->vspace, &p->touched, address, PAGE_RIGHTS_DEFAULT);
 	owner_set(before);
-	if (error)
-		console_print("%s: memory that it was promised cannot be mapped at 0x%lx (error %d)",
-		              map->application[application].name, address, -error);
-	return may && !error;
+	return may && !*error;
 }
 
-/* A page for it is kept for the program's next start. */
-static struct shield *shield_of(uint32_t application)
+/* A page for it is kept for the next process of this owner. */
+struct shield *process_shield(uint32_t owner)
 {
-	static struct shield *shield[MAP_MAX_APPLICATIONS];
+	static struct shield *shield[OWNERS];
 	_Static_assert(sizeof(*shield[0]) <= SIZE_4K, "one page");
-	if (!shield[application])
-		shield[application] = own_memory(sizeof(*shield[0]));
-	return shield[application];
+	require(owner < OWNERS);
+	if (!shield[owner])
+		shield[owner] = own_memory(sizeof(*shield[0]));
+	return shield[owner];
 }
 
-int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, uint64_t rights)
+int64_t process_protect(struct process *p, uint32_t owner, uint64_t address, uint64_t size, uint64_t rights)
 {
-	struct process *p = &process[application];
 	if (rights & ~(uint64_t)RIGHT_ALL)
 		return -SKERRY_NO_RIGHTS;
 	if (!p->shield) {
-		p->shield = shield_of(application);
+		p->shield = process_shield(owner);
 		if (!p->shield)
 			return -SKERRY_NO_MEMORY;
 		memset(p->shield, 0, sizeof(*p->shield));
 	}
-	uint32_t before = owner_set(owner_application(application));
+	uint32_t before = owner_set(owner);
 	int64_t done = protect(p, address, size, (unsigned)rights);
 	owner_set(before);
 	return done;
@@ -100,7 +97,7 @@ enum report_place process_place(uint32_t application, uint64_t address, uint64_t
 	return protect_place(&process[application], address, stack_pointer);
 }
 
-static int make_objects(struct process *p)
+int process_objects(struct process *p)
 {
 	p->cnode = memory_object(OBJECT_CNODE, PROCESS_CNODE_BITS);
 	p->vspace = memory_object(OBJECT_VSPACE, 0);
@@ -110,7 +107,7 @@ static int make_objects(struct process *p)
 	return error < 0 ? error : 0;
 }
 
-static int give_slots(struct process *p, uint32_t application, uint32_t core)
+int process_give_first(struct process *p, uint32_t number, uint32_t core)
 {
 	int reply = memory_object(OBJECT_REPLY, 0);
 	int error = reply < 0 ? reply : home_set(ROOT_SLOT_CNODE, (uint64_t)reply, core);
@@ -124,17 +121,17 @@ static int give_slots(struct process *p, uint32_t application, uint32_t core)
 		error = process_give(p, PROCESS_SLOT_VSPACE, p->vspace);
 	if (!error)
 		error = process_give_badged(p, PROCESS_SLOT_MANAGER, endpoint, RIGHT_WRITE | RIGHT_GRANT,
-					    application + 1);
+					    number);
 	if (!error)
 		error = process_give_badged(p, PROCESS_SLOT_FAULT, endpoint, RIGHT_WRITE | RIGHT_GRANT,
-					    (application + 1) | BADGE_FAULT);
+					    number | BADGE_FAULT);
 	if (!error) /* a child of ours, so that revoking ours takes back all that the program made of it */
 		error = untyped_retype(IPC, (uint64_t)p->own_memory, OBJECT_UNTYPED, OWN_UNTYPED_BITS,
 				       (uint64_t)p->cnode, PROCESS_SLOT_UNTYPED, 1);
 	return error;
 }
 
-static void process_describe(uint32_t application, struct gained_core core, struct process_info *info)
+void process_describe(uint32_t application, struct gained_core core, struct process_info *info)
 {
 	const struct map_application *a = &map->application[application];
 	memset(info, 0, sizeof(*info));
@@ -170,7 +167,7 @@ static int promise_heap(struct process *p, uint64_t size)
 	return error || !size ? error : split_reserve(p, p->heap.count);
 }
 
-static int map_info(const struct process_info *info, int vspace)
+int process_map_info(const struct process_info *info, int vspace)
 {
 	int frame = memory_frames(OBJECT_FRAME_4K, 1);
 	void *window = frame < 0 ? NULL : window_open(frame, 1);
@@ -223,6 +220,26 @@ static int give_cores(struct process *p, uint32_t application, struct gained_cor
 	return tcb_set_cores(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, set, BOOT_MAX_CPUS / 64 + 1);
 }
 
+int process_thread(struct process *p, uint32_t application, struct gained_core core, const char **step)
+{
+	*step = "its IPC buffer";
+	int ipc_frame = memory_frames(OBJECT_FRAME_4K, 1);
+	int error = ipc_frame < 0 ? ipc_frame
+	            : vspace_map(p->vspace, ipc_frame, PROCESS_IPC_VADDR, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	if (!error)
+		error = process_give(p, PROCESS_SLOT_IPC_FRAME, ipc_frame);
+	if (error)
+		return error;
+	*step = "its thread";
+	error = tcb_configure(IPC, (uint64_t)p->tcb, (uint64_t)p->cnode, (uint64_t)p->vspace, (uint64_t)ipc_frame,
+			      PROCESS_IPC_VADDR, PROCESS_SLOT_FAULT);
+	if (!error)
+		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, core.index);
+	if (!error) /* what its own threads may have */
+		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
+	return error ? error : give_cores(p, application, core);
+}
+
 /* Everything but letting it run. */
 static int process_build(struct process *p, uint32_t application, struct thread_registers *registers, const char **step)
 {
@@ -236,14 +253,14 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 		return -SKERRY_NOT_FOUND;
 
 	*step = "its kernel objects";
-	int error = make_objects(p);
+	int error = process_objects(p);
 	if (!error)
-		error = give_slots(p, application, core.index);
+		error = process_give_first(p, application + 1, core.index);
 	if (error)
 		return error;
 	static struct error_message err; /* is read when this has returned */
 	*step = "loading the program";
-	error = elf_load(&module, a->program, p->vspace, &image, &err);
+	error = elf_load(&module, a->program, p->vspace, &image, p->image, &err);
 	if (error == -SKERRY_BAD_ARGUMENT)
 		*step = err.text;
 	if (error)
@@ -261,28 +278,11 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 	if (error)
 		return error;
 	*step = "its information page";
-	error = map_info(&info, p->vspace);
+	error = process_map_info(&info, p->vspace);
 	if (error)
 		return error;
 
-	*step = "its IPC buffer";
-	int ipc_frame = memory_frames(OBJECT_FRAME_4K, 1);
-	error = ipc_frame < 0 ? ipc_frame
-	        : vspace_map(p->vspace, ipc_frame, PROCESS_IPC_VADDR, RIGHT_READ | RIGHT_WRITE,
-						       CACHE_WRITE_BACK);
-	if (!error)
-		error = process_give(p, PROCESS_SLOT_IPC_FRAME, ipc_frame);
-	if (error)
-		return error;
-	*step = "its thread";
-	error = tcb_configure(IPC, (uint64_t)p->tcb, (uint64_t)p->cnode, (uint64_t)p->vspace, (uint64_t)ipc_frame,
-			      PROCESS_IPC_VADDR, PROCESS_SLOT_FAULT);
-	if (!error)
-		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, core.index);
-	if (!error) /* what its own threads may have */
-		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
-	if (!error)
-		error = give_cores(p, application, core);
+	error = process_thread(p, application, core, step);
 	registers->rip = image.entry;
 	registers->rflags = 0x202;
 	return error;
@@ -305,7 +305,7 @@ static uint64_t image_tables(const struct map_application *a)
 
 /* Its blocks of memory are few but for its page tables, of the heap one for each GiB, and its frames, when memory is in
  * pieces. */
-static void reserve_records(const struct map_application *a)
+void process_reserve_records(const struct map_application *a)
 {
 	enum { BLOCKS = 200 };
 	void *memory;
@@ -333,10 +333,10 @@ int process_start(uint32_t application)
 	struct thread_registers registers = { 0 };
 	const char *step = "";
 	require(application < map->application_count && !p->started && owner_now() == OWNER_MANAGER);
-	reserve_records(&map->application[application]);
+	process_reserve_records(&map->application[application]);
 	const uint32_t kept = elf_kept();
 	uint64_t before = memory_free();
-	*p = (struct process){ 0 };
+	*p = (struct process){ .image = p->image };
 	owner_set(owner_application(application));
 	int error = process_build(p, application, &registers, &step);
 	owner_set(OWNER_MANAGER);

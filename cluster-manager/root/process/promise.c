@@ -42,6 +42,16 @@ int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t val
 	return 0;
 }
 
+int promise_word(const struct promise_table *t, uint64_t word, uint64_t *value)
+{
+	const uint64_t *page = window_open(t->pages + (int)(word * 64 / PAGE_BITS), 1);
+	if (!page)
+		return -SKERRY_NO_MEMORY;
+	*value = page[word % (PAGE_BITS / 64)];
+	window_close();
+	return 0;
+}
+
 int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step,
                  uint64_t first_bit)
 {

@@ -53,6 +53,8 @@ static inline bool promise_has(const struct promise *p, uint64_t address)
 /* Makes and maps the group that has the address, which is in the range, unless it is there. Returns 0 or an error. */
 int promise_keep(struct promise *p, int vspace, const struct promise_table *t, uint64_t address, unsigned rights);
 
+/* Reads a word of the table. Returns 0 or an error. */
+int promise_word(const struct promise_table *t, uint64_t word, uint64_t *value);
 /* Sets a bit of the table, or a whole word of it. Returns 0 or an error. */
 int promise_note(const struct promise_table *t, uint64_t bit);
 int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t value);

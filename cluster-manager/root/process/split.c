@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/require.h>
+#include "frames-copy.h"
 #include "root.h"
 #include "signs.h"
 #include "slots.h"
@@ -173,4 +174,33 @@ struct split *split_make(struct process *p, uint32_t step, int *error)
 	if (content)
 		memory_return(OWNER_SCRATCH);
 	return *error ? NULL : s;
+}
+
+int split_inherit(struct process *p, const struct split *from)
+{
+	const uint32_t number = p->shield->split_count;
+	struct split *s = &p->shield->split[number];
+	require(number < p->table_count && !split_find(p->shield, from->step));
+	int first = slots_take_for_objects(STEP_PAGES);
+	if (first < 0)
+		return first;
+	*s = (struct split){ .step = from->step, .first = first };
+	int error = memory_commit(&p->heap.reserve, p->heap.unit + (int)s->step, 1);
+	if (!error)
+		error = memory_commit(&p->tables, p->table + (int)number, 1);
+	if (!error)
+		error = page_table_map(IPC, (uint64_t)p->table + number, (uint64_t)p->vspace,
+		                       page_of(p, s->step) * SIZE_4K);
+	p->shield->split_count++;
+	for (unsigned part = 0; part < PARTS && !error; part++) {
+		const int to = first + (int)part * PART_PAGES;
+		if (!(from->made >> part & 1))
+			continue;
+		error = part_make(p, s, part);
+		if (!error)
+			error = frames_copy(to, from->first + (int)part * PART_PAGES, PART_PAGES);
+		if (!error)
+			error = split_map(p, to, page_of(p, s->step) + part * PART_PAGES, PART_PAGES);
+	}
+	return error;
 }

@@ -33,6 +33,9 @@ struct split *split_find(struct shield *shield, uint32_t step);
 /* Splits a step, all pages of which have the same rights. Its content stays. Returns null and an error. */
 struct split *split_make(struct process *p, uint32_t step, int *error);
 
+/* Splits a child's next step as its parent's `from`, with a copy of what is there. Returns 0 or an error. */
+int split_inherit(struct process *p, const struct split *from);
+
 /* Makes a part unless it is there, and maps those of its pages that may be read. Returns 0 or an error. */
 int split_keep(struct process *p, struct split *s, unsigned part);
 

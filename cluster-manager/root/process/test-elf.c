@@ -78,7 +78,7 @@ static const char *load(void)
 	struct elf_image image;
 	const struct module m = { .index = module++, .data = &file, .size = sizeof(file) };
 	err.text[0] = 0;
-	int error = elf_load(&m, "it", 7, &image, &err);
+	int error = elf_load(&m, "it", 7, &image, NULL, &err);
 	CHECK(error == (err.text[0] ? -SKERRY_BAD_ARGUMENT : 0));
 	CHECK(!error || !maps); /* nothing is loaded of a file that is refused */
 	CHECK(error || (image.entry == file.e.e_entry && elf_headers(&image) == TEXT + offsetof(struct file, p)));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/socket_address.h>
+#include "family.h"
 #include "life.h"
 #include "listeners.h"
 #include "map.h"
@@ -16,12 +17,12 @@ static struct listeners reported[MAP_MAX_APPLICATIONS]; /* a program that listen
 
 static bool life_begin(uint32_t application)
 {
-	int error = process_start(application);
+	int error = family_start(application);
 	life[application] = (struct report_life){ .state = error ? LIFE_FAILED : LIFE_RUNS, .value = (uint32_t)-error };
 	if (error)
 		report_about(REPORT_FAILED, application, (uint32_t)-error);
 	else
-		report_about(REPORT_STARTED, application, (uint32_t)(process_memory(application) / 1024));
+		report_about(REPORT_STARTED, application, (uint32_t)(family_memory(application) / 1024));
 	if (!error)
 		move_started(application);
 	return !error;
@@ -41,7 +42,7 @@ bool life_start(uint32_t application)
 
 void life_end(uint32_t application)
 {
-	process_kill(application);
+	family_kill(application);
 	waiters_forget(application);
 	writers_flush(application);
 	life[application] = (struct report_life){ 0 };

@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "console.h"
 #include "deliver.h"
+#include "family.h"
 #include "fault.h"
 #include "json.h"
 #include "life.h"
@@ -35,7 +36,7 @@ static int notification;     /* bound to the thread that serves */
 
 /* The request in hand. */
 struct request {
-	uint32_t application;
+	uint32_t application, place; /* of the process in its family */
 	struct message m;
 	const char *text; /* in the IPC buffer: gone with the next receive or capability-passing call */
 	size_t length;
@@ -157,7 +158,7 @@ static int change_rights(const struct request *r, struct message *answer)
 {
 	if (message_words(r->m.info) < 3)
 		return -SKERRY_TRUNCATED;
-	int64_t done = process_protect(r->application, r->m.word[0], r->m.word[1], r->m.word[2]);
+	int64_t done = family_protect(r->application, r->place, r->m.word[0], r->m.word[1], r->m.word[2]);
 	if (done < 0)
 		return (int)done;
 	answer->word[0] = (uint64_t)done;
@@ -165,18 +166,84 @@ static int change_rights(const struct request *r, struct message *answer)
 	return 0;
 }
 
-/* The thread's first touch of memory that its program was promised; it goes on. */
-static bool is_touch(uint32_t application, const struct message *m)
+/* --- families --- */
+
+static uint32_t wait_key(uint32_t application, uint32_t place) { return application | place << BADGE_PLACE; }
+
+static int request_fork(const struct request *r, struct message *answer)
+{
+	uint32_t pid;
+	if (message_words(r->m.info) < 3)
+		return -SKERRY_TRUNCATED;
+	const struct fork_start start = { r->m.word[0], r->m.word[1], r->m.word[2] };
+	int error = family_fork(r->application, r->place, &start, &pid);
+	if (error)
+		return error;
+	answer->word[0] = pid;
+	answer->info = message_info(0, 0, 1);
+	return 0;
+}
+
+static int request_wait(struct request *r, struct message *answer)
+{
+	struct ended ended;
+	if (message_words(r->m.info) < 2)
+		return -SKERRY_TRUNCATED;
+	if (r->m.word[0] > UINT32_MAX)
+		return -SKERRY_NOT_FOUND;
+	int error = family_reap(r->application, r->place, (uint32_t)r->m.word[0], &ended);
+	if (error)
+		return error;
+	if (!ended.pid && !r->m.word[1])
+		return wait_for(r, WAIT_CHILD, wait_key(r->application, r->place));
+	answer->word[0] = ended.pid;
+	answer->word[1] = ended.status;
+	answer->info = message_info(0, 0, 2);
+	return 0;
+}
+
+/* A child has ended, by itself or not: its parent's threads that wait look again. */
+static void child_ended(uint32_t application, int parent)
+{
+	if (parent >= 0)
+		waiters_wake(WAIT_CHILD, wait_key(application, (uint32_t)parent), 0);
+}
+
+static int request_kill(struct request *r)
+{
+	enum { KILL = 9 };
+	if (message_words(r->m.info) < 2)
+		return -SKERRY_TRUNCATED;
+	const int place = r->m.word[0] > UINT32_MAX ? -1 : family_find(r->application, (uint32_t)r->m.word[0]);
+	if (place < 0)
+		return -SKERRY_NOT_FOUND;
+	if (r->m.word[1] == 0)
+		return 0;
+	if (r->m.word[1] != KILL)
+		return -SKERRY_BAD_ARGUMENT;
+	if (place == 0)
+		return -SKERRY_NO_RIGHTS;
+	r->answered = (uint32_t)place == r->place; /* its thread is gone */
+	child_ended(r->application, family_ended(r->application, (uint32_t)place, KILL));
+	return 0;
+}
+
+/* The thread's first touch of memory that its program was promised, or a write to what it shares; it goes on. */
+static bool is_touch(uint32_t application, uint32_t place, const struct message *m)
 {
 	enum { PRESENT = 1, WRITE = 2, FETCH = 16 }; /* Intel SDM volume 3, 4.7 */
 	const unsigned needed = m->word[3] & FETCH ? RIGHT_EXECUTE : m->word[3] & WRITE ? RIGHT_WRITE : RIGHT_READ;
 	return message_label(m->info) == FAULT_PAGE && message_words(m->info) == MESSAGE_REGISTERS &&
-	       !(m->word[3] & PRESENT) &&
-	       process_touches(application, m->word[2], needed);
+	       family_touches(application, place, m->word[2], needed, m->word[3] & PRESENT);
 }
 
-static void handle_fault(uint32_t application, const struct message *m)
+static void handle_fault(uint32_t application, uint32_t place, const struct message *m)
 {
+	if (place) {
+		child_ended(application, family_faulted(application, place, message_label(m->info), m->word[3],
+		                                        m->word[0]));
+		return;
+	}
 	const struct report_fault body = fault_of(application, m);
 	life_end(application);
 	life_ended(application, LIFE_KILLED, 0);
@@ -185,10 +252,21 @@ static void handle_fault(uint32_t application, const struct message *m)
 
 static void request_end(struct request *r)
 {
+	r->answered = true;
+	if (r->place) {
+		child_ended(r->application, family_ended(r->application, r->place, (uint32_t)r->m.word[0]));
+		return;
+	}
 	life_end(r->application);
 	life_ended(r->application, LIFE_EXITED, (uint32_t)r->m.word[0]);
-	r->answered = true;
 	report_about(REPORT_EXITED, r->application, (uint32_t)r->m.word[0]);
+}
+
+/* Barriers, and whether it serves, are the business of a family's first process. */
+static bool may_child(uint64_t label)
+{
+	return label == MANAGER_WRITE || label == MANAGER_EXIT || label == MANAGER_RESULT || label == MANAGER_LOOKUP ||
+	       label == MANAGER_PROTECT || label == MANAGER_FORK || label == MANAGER_WAIT || label == MANAGER_KILL;
 }
 
 static int request_handle(struct request *r, struct message *answer)
@@ -197,6 +275,8 @@ static int request_handle(struct request *r, struct message *answer)
 	if ((label == MANAGER_WRITE || label == MANAGER_RESULT || label == MANAGER_LOOKUP || label == MANAGER_AWAIT) &&
 	    !take_text(r))
 		return -SKERRY_TRUNCATED;
+	if (r->place && !may_child(label))
+		return -SKERRY_NO_RIGHTS;
 	switch (label) {
 	case MANAGER_WRITE:
 		return write(r, MANAGER_WRITE);
@@ -222,6 +302,12 @@ static int request_handle(struct request *r, struct message *answer)
 		return request_await(r);
 	case MANAGER_PROTECT:
 		return change_rights(r, answer);
+	case MANAGER_FORK:
+		return request_fork(r, answer);
+	case MANAGER_WAIT:
+		return request_wait(r, answer);
+	case MANAGER_KILL:
+		return request_kill(r);
 	case MANAGER_SAMPLE:
 	case MANAGER_SAMPLE_READ:
 		if (!map->application[r->application].statistics || !is_primary())
@@ -245,17 +331,17 @@ static void power_button(void)
 /* A call or a fault of a program of ours. */
 static void message_serve(const struct message *m)
 {
-	uint64_t number = m->badge & ~BADGE_FAULT;
-	if (number == 0 || number > map->application_count || !process_started((uint32_t)number - 1))
+	const uint32_t number = m->badge & BADGE_PART, place = m->badge >> BADGE_PLACE & BADGE_PART;
+	if (number == 0 || number > map->application_count || !family_runs(number - 1, place))
 		return;
-	struct request r = { .application = (uint32_t)number - 1, .m = *m };
+	struct request r = { .application = number - 1, .place = place, .m = *m };
 	struct message answer = { 0 };
-	if (m->badge & BADGE_FAULT && is_touch(r.application, m)) {
+	if (m->badge & BADGE_FAULT && is_touch(r.application, place, m)) {
 		ipc_reply((uint64_t)reply, &answer);
 		return;
 	}
 	if (m->badge & BADGE_FAULT) {
-		handle_fault(r.application, m);
+		handle_fault(r.application, place, m);
 		return; /* the thread is suspended, no other holds the reply object */
 	}
 	if (!reply_holds(reply))

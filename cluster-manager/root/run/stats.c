@@ -4,6 +4,7 @@
 #include "clusters.h"
 #include "map.h"
 #include "memory.h"
+#include "family.h"
 #include "process.h"
 #include "record.h"
 #include "report.h"
@@ -124,9 +125,9 @@ void memory_report(void)
 	body.slots = slots_free();
 	body.count = 0;
 	for (uint32_t i = 0; i < map->application_count; i++)
-		if (process_memory(i))
-			body.each[body.count++] = (struct report_memory_of){ i, (uint32_t)(process_memory(i) / 1024),
-									     (uint32_t)(process_committed(i) / 1024) };
+		if (family_memory(i))
+			body.each[body.count++] = (struct report_memory_of){ i, (uint32_t)(family_memory(i) / 1024),
+									     (uint32_t)(family_committed(i) / 1024) };
 	report(REPORT_MEMORY, &body, offsetof(struct report_memory, each) + body.count * sizeof(body.each[0]));
 }
 

@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "console.h"
 #include "deliver.h"
+#include "family.h"
 #include "fault.h"
 #include "json.h"
 #include "life.h"
@@ -29,7 +30,7 @@ static int objects;
 static unsigned answers, reports, served;
 static struct report_serving last;
 static int written; /* what writers_add() says */
-static uint64_t last_answer;
+static uint64_t last_answer, last_word[2];
 
 static int test_nb_receive(uint64_t endpoint, uint64_t reply, struct message *m)
 {
@@ -51,6 +52,8 @@ static int test_reply(uint64_t reply, const struct message *m)
 	holds[reply] = false;
 	answers++;
 	last_answer = message_label(m->info);
+	last_word[0] = m->word[0];
+	last_word[1] = m->word[1];
 	return 0;
 }
 
@@ -105,17 +108,54 @@ enum application_fate application_fate(uint32_t application) { (void)application
 uint32_t barrier_released(void) { return 0; }
 bool process_started(uint32_t application) { (void)application; return true; }
 void processes_init(int endpoint) { CHECK(endpoint > 0); }
-void process_kill(uint32_t application) { (void)application; }
-int process_start(uint32_t application) { (void)application; return 0; }
-uint64_t process_memory(uint32_t application) { (void)application; return 0; }
-bool process_touches(uint32_t application, uint64_t address, unsigned needed)
+void family_kill(uint32_t application) { (void)application; }
+int family_start(uint32_t application) { (void)application; return 0; }
+uint64_t family_memory(uint32_t application) { (void)application; return 0; }
+/* One child of place 0 at place CHILD, which has ended with status `child_status` where `child_pid` says that. */
+enum { CHILD = 3, CHILD_PID = 7 };
+static uint32_t child_pid, child_status;
+static unsigned children_ended;
+bool family_runs(uint32_t application, uint32_t place) { (void)application; return place == 0 || place == CHILD; }
+int family_find(uint32_t application, uint32_t pid)
 {
-	(void)application, (void)address, (void)needed;
+	(void)application;
+	return pid == 1 ? 0 : pid == CHILD_PID ? CHILD : -1;
+}
+int family_fork(uint32_t application, uint32_t place, const struct fork_start *start, uint32_t *pid)
+{
+	(void)application, (void)place;
+	*pid = CHILD_PID;
+	return start->rip == 1 && start->rsp == 2 && start->fs_base == 3 ? 0 : -SKERRY_BAD_ARGUMENT;
+}
+int family_ended(uint32_t application, uint32_t place, uint32_t status)
+{
+	(void)application;
+	CHECK(place == CHILD);
+	child_pid = CHILD_PID;
+	child_status = status;
+	children_ended++;
+	return 0;
+}
+int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_t vector, uint64_t rip)
+{
+	(void)vector, (void)rip;
+	return family_ended(application, place, fault == FAULT_PAGE ? 11 : 0);
+}
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, struct ended *ended)
+{
+	(void)application;
+	*ended = (struct ended){ child_pid, child_status };
+	child_pid = 0;
+	return place || (pid && pid != CHILD_PID) ? -SKERRY_NOT_FOUND : 0;
+}
+bool family_touches(uint32_t application, uint32_t place, uint64_t address, unsigned needed, bool present)
+{
+	(void)application, (void)place, (void)address, (void)needed, (void)present;
 	return false;
 }
-int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, uint64_t rights)
+int64_t family_protect(uint32_t application, uint32_t place, uint64_t address, uint64_t size, uint64_t rights)
 {
-	(void)application, (void)rights;
+	(void)application, (void)place, (void)rights;
 	return address % 4096 ? -SKERRY_BAD_ARGUMENT : (int64_t)size;
 }
 bool sockets_used(uint32_t application) { (void)application; return false; }
@@ -302,6 +342,57 @@ static void listens_inside(void)
 	CHECK(last.port == 80 && last.address == own && life_of(HONEST).serving);
 }
 
+/* A request of a process of HOSTILE's family, by its place. */
+static void family_request(uint32_t place, enum manager_request label, uint64_t a, uint64_t b, uint64_t c)
+{
+	const struct message m = { .badge = (HOSTILE + 1) | place << BADGE_PLACE, .info = message_info(label, 0, 3),
+	                           .word = { a, b, c } };
+	holds[reply] = true;
+	message_serve(&m);
+}
+
+static void families(void)
+{
+	const struct message fault = { .badge = (HOSTILE + 1) | CHILD << BADGE_PLACE | BADGE_FAULT,
+	                               .info = message_info(FAULT_PAGE, 0, MESSAGE_REGISTERS) };
+	unsigned before = answers;
+	family_request(0, MANAGER_FORK, 1, 2, 3);
+	CHECK(answers == before + 1 && last_answer == 0 && last_word[0] == CHILD_PID);
+	/* what a child may not, and a place that nobody has */
+	family_request(CHILD, MANAGER_BARRIER, 1, 0, 0);
+	CHECK(last_answer == SKERRY_NO_RIGHTS);
+	family_request(CHILD, MANAGER_SERVING, 80, 0, 0);
+	CHECK(last_answer == SKERRY_NO_RIGHTS && answers == before + 3);
+	family_request(CHILD + 1, MANAGER_FORK, 1, 2, 3);
+	CHECK(answers == before + 3);
+	/* a parent waits until its child ends, and asks again; only for its own */
+	family_request(0, MANAGER_WAIT, 0, 1, 0);
+	CHECK(answers == before + 4 && last_answer == 0 && last_word[0] == 0);
+	family_request(0, MANAGER_WAIT, CHILD_PID, 0, 0);
+	family_request(CHILD, MANAGER_WAIT, 0, 0, 0);
+	CHECK(answers == before + 5 && last_answer == SKERRY_NOT_FOUND);
+	family_request(CHILD, MANAGER_EXIT, 5 << 8, 0, 0);
+	CHECK(answers == before + 6 && last_answer == 0 && children_ended == 1);
+	family_request(0, MANAGER_WAIT, CHILD_PID, 0, 0);
+	CHECK(answers == before + 7 && last_word[0] == CHILD_PID && last_word[1] == 5 << 8);
+	/* a child's fault is its end alone */
+	const unsigned reported_before = reports;
+	message_serve(&fault);
+	CHECK(children_ended == 2 && child_status == 11 && reports == reported_before);
+	/* it is killed by others and by itself, which nobody answers; the first is not */
+	family_request(0, MANAGER_KILL, CHILD_PID, 9, 0);
+	CHECK(last_answer == 0 && children_ended == 3 && child_status == 9);
+	family_request(0, MANAGER_KILL, CHILD_PID, 15, 0);
+	CHECK(last_answer == SKERRY_BAD_ARGUMENT);
+	family_request(CHILD, MANAGER_KILL, 1, 9, 0);
+	CHECK(last_answer == SKERRY_NO_RIGHTS);
+	family_request(CHILD, MANAGER_KILL, (1ull << 32) + 1, 0, 0);
+	CHECK(last_answer == SKERRY_NOT_FOUND && children_ended == 3);
+	before = answers;
+	family_request(CHILD, MANAGER_KILL, CHILD_PID, 9, 0);
+	CHECK(answers == before && children_ended == 4);
+}
+
 int main(void)
 {
 	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)) ||
@@ -322,5 +413,7 @@ int main(void)
 	last_words();
 	says_it_again();
 	listens_inside();
+	holds[reply] = false;
+	families();
 	return failures != 0;
 }

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <limits.h>
+#include <string.h>
+#include <skerry/require.h>
+#include "build.h"
+#include "console.h"
+#include "family.h"
+#include "files.h"
+#include "homes.h"
+#include "inherit.h"
+#include "map.h"
+#include "memory.h"
+#include "process.h"
+#include "root.h"
+#include "share.h"
+#include "signs.h"
+#include "slots.h"
+#include "split.h"
+#include "vspace.h"
+
+enum { FIRST_PID = 1, CHILDREN = PROCESS_MEMBERS - 1, FAMILIES = OWNERS_CHILDREN / CHILDREN };
+enum { STEPS_OF_PROTECT = 64 /* that one MANAGER_PROTECT visits, protect.c */ };
+
+/* ENDED: nobody has asked for its status. */
+enum member_life { MEMBER_FREE, MEMBER_RUNS, MEMBER_ENDED };
+
+struct member {
+	enum member_life life;
+	uint32_t pid, parent; /* parent 0: nobody asks for its status */
+	uint32_t status;
+	bool kept;            /* it has memory; after its end as long as others borrow from it */
+	struct process child; /* not of the first, which process.c has */
+	struct elf_mapping image[ELF_MAX_SEGMENTS];
+};
+
+struct family {
+	uint32_t number, last_pid;
+	struct shares shares;
+	struct member member[PROCESS_MEMBERS];
+	uint8_t steps[]; /* shares.at[].source and .lent_to */
+};
+
+static struct family *family[MAP_MAX_APPLICATIONS]; /* null: the program is one process, or has never been started */
+static uint32_t family_count;
+
+static uint32_t owner_of(const struct family *f, uint32_t application, uint32_t place)
+{
+	require(place < PROCESS_MEMBERS);
+	return place ? OWNER_CHILDREN + f->number * CHILDREN + place - 1 : owner_application(application);
+}
+
+static struct process *process_at(uint32_t application, uint32_t place)
+{
+	return place ? &family[application]->member[place].child : process_of(application);
+}
+
+/* --- the first process --- */
+
+/* Makes the family's record, which stays for the program's next start. */
+static struct family *family_make(uint32_t application)
+{
+	const uint64_t steps = map->application[application].heap / PROCESS_HEAP_STEP;
+	struct family *f = family_count < FAMILIES ? own_memory(sizeof(*f) + 2 * PROCESS_MEMBERS * steps) : NULL;
+	if (!f)
+		return NULL;
+	f->number = family_count++;
+	f->shares.steps = (uint32_t)steps;
+	for (unsigned i = 0; i < PROCESS_MEMBERS; i++) {
+		f->shares.at[i].source = f->steps + 2 * i * steps;
+		f->shares.at[i].lent_to = f->steps + (2 * i + 1) * steps;
+	}
+	return f;
+}
+
+static void sharer_reset(struct shares *s, unsigned place, struct process *p)
+{
+	struct sharer *own = &s->at[place];
+	memset(own->source, 0, s->steps);
+	memset(own->lent_to, 0, s->steps);
+	own->lent = 0;
+	own->process = p;
+}
+
+int family_start(uint32_t application)
+{
+	if (map->application[application].processes == 1)
+		return process_start(application);
+	struct family *f = family[application] ? family[application] : family_make(application);
+	if (!f) {
+		console_print("%s cannot be started: its family (at most %u of a cluster)",
+		              map->application[application].name, (unsigned)FAMILIES);
+		return -SKERRY_NO_MEMORY;
+	}
+	family[application] = f;
+	memset(f->member, 0, sizeof(f->member));
+	for (unsigned i = 0; i < PROCESS_MEMBERS; i++)
+		sharer_reset(&f->shares, i, i ? NULL : process_of(application));
+	f->last_pid = FIRST_PID;
+	f->member[0].pid = FIRST_PID;
+	process_of(application)->image = f->member[0].image;
+	return process_start(application);
+}
+
+bool family_runs(uint32_t application, uint32_t place)
+{
+	if (place == 0)
+		return process_started(application);
+	return place < PROCESS_MEMBERS && family[application] &&
+	       family[application]->member[place].life == MEMBER_RUNS;
+}
+
+int family_find(uint32_t application, uint32_t pid)
+{
+	const struct family *f = family[application];
+	for (unsigned i = 0; f && i < PROCESS_MEMBERS; i++)
+		if (f->member[i].pid == pid && (i == 0 || f->member[i].life == MEMBER_RUNS))
+			return (int)i;
+	return -1;
+}
+
+/* --- ends --- */
+
+/* Gives back the memory of those that have ended and from which nobody borrows any more. */
+static void give_back(struct family *f, uint32_t application)
+{
+	for (unsigned i = 1; i < PROCESS_MEMBERS; i++) {
+		struct member *m = &f->member[i];
+		if (!m->kept || m->life == MEMBER_RUNS || f->shares.at[i].lent)
+			continue;
+		memory_return(owner_of(f, application, i));
+		f->shares.at[i].process = NULL;
+		m->kept = false;
+		m->child.memory = 0;
+	}
+}
+
+static void stop(struct member *m)
+{
+	tcb_suspend((uint64_t)m->child.tcb);
+	cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)m->child.own_memory); /* threads that it made itself */
+	m->child.started = false;
+}
+
+/* Nobody asks for the status of its children from now on. */
+static void leave_children(struct family *f, uint32_t pid)
+{
+	for (unsigned i = 1; i < PROCESS_MEMBERS; i++) {
+		struct member *m = &f->member[i];
+		if (m->life == MEMBER_FREE || m->parent != pid)
+			continue;
+		m->parent = 0;
+		if (m->life == MEMBER_ENDED)
+			m->life = MEMBER_FREE;
+	}
+}
+
+int family_ended(uint32_t application, uint32_t place, uint32_t status)
+{
+	struct family *f = family[application];
+	struct member *m = &f->member[place];
+	require(place && m->life == MEMBER_RUNS && owner_now() == OWNER_MANAGER);
+	stop(m);
+	share_end(&f->shares, place);
+	const int parent = m->parent ? family_find(application, m->parent) : -1;
+	m->life = parent < 0 ? MEMBER_FREE : MEMBER_ENDED;
+	m->status = status;
+	leave_children(f, m->pid);
+	give_back(f, application);
+	return parent;
+}
+
+/* Linux's signals, by the fault and the vector of an exception (Intel SDM volume 3, table 6-1). */
+static uint32_t signal_of(uint64_t fault, uint64_t vector)
+{
+	enum { ILLEGAL = 4, TRAP = 5, BUS = 7, ARITHMETIC = 8, SEGMENT = 11, BAD_CALL = 31 };
+	if (fault == FAULT_SYSCALL)
+		return BAD_CALL;
+	if (fault == FAULT_PAGE)
+		return SEGMENT;
+	switch (vector) {
+	case 0:
+	case 16:
+	case 19:
+		return ARITHMETIC;
+	case 1:
+	case 3:
+		return TRAP;
+	case 6:
+		return ILLEGAL;
+	case 17:
+		return BUS;
+	default:
+		return SEGMENT;
+	}
+}
+
+int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_t vector, uint64_t rip)
+{
+	const uint32_t signal = signal_of(fault, vector);
+	console_print("%s: process %u ends by signal %u, a fault at 0x%lx", map->application[application].name,
+	              family[application]->member[place].pid, signal, rip);
+	return family_ended(application, place, signal);
+}
+
+void family_kill(uint32_t application)
+{
+	struct family *f = family[application];
+	for (unsigned i = 1; f && i < PROCESS_MEMBERS; i++) {
+		struct member *m = &f->member[i];
+		if (m->life == MEMBER_RUNS)
+			stop(m);
+		m->life = MEMBER_FREE;
+		f->shares.at[i].lent = 0;
+	}
+	if (f)
+		give_back(f, application);
+	process_kill(application);
+}
+
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, struct ended *ended)
+{
+	struct family *f = family[application];
+	bool any = false;
+	*ended = (struct ended){ 0 };
+	for (unsigned i = 1; f && i < PROCESS_MEMBERS; i++) {
+		struct member *m = &f->member[i];
+		if (m->life == MEMBER_FREE || m->parent != f->member[place].pid || (pid && m->pid != pid))
+			continue;
+		any = true;
+		if (m->life != MEMBER_ENDED)
+			continue;
+		*ended = (struct ended){ m->pid, m->status };
+		m->life = MEMBER_FREE;
+		return 0;
+	}
+	return any ? 0 : -SKERRY_NOT_FOUND;
+}
+
+/* --- fork --- */
+
+static int find_place(const struct family *f, uint32_t processes)
+{
+	for (unsigned i = 1; i < processes; i++)
+		if (f->member[i].life == MEMBER_FREE && !f->member[i].kept)
+			return (int)i;
+	return -SKERRY_BUSY;
+}
+
+/* A pid that no member has: others are as many as members at most. */
+static uint32_t next_pid(struct family *f)
+{
+	for (;;) {
+		bool taken = false;
+		f->last_pid = f->last_pid == INT_MAX ? FIRST_PID + 1 : f->last_pid + 1;
+		for (unsigned i = 0; i < PROCESS_MEMBERS; i++)
+			taken |= (i == 0 || f->member[i].life != MEMBER_FREE) && f->member[i].pid == f->last_pid;
+		if (!taken)
+			return f->last_pid;
+	}
+}
+
+/* Shares or copies each step of the heap that the parent has, but for split ones. */
+static int fork_heap(struct family *f, const struct process *parent, unsigned from, unsigned to)
+{
+	struct sharer *c = &f->shares.at[to];
+	uint64_t touched = 0, end;
+	c->borrowed = slots_take(f->shares.steps);
+	if (c->borrowed < 0)
+		return c->borrowed;
+	for (uint32_t step = 0; step < f->shares.steps; step++) {
+		const uint64_t bit = parent->heap.bit + step,
+		               page = (parent->heap.address + (uint64_t)step * PROCESS_HEAP_STEP) / SIZE_4K;
+		int error = step && bit % 64 ? 0 : promise_word(&parent->touched, bit / 64, &touched);
+		if (!error && touched >> bit % 64 & 1 && !(parent->shield && split_find(parent->shield, step))) {
+			const unsigned rights = parent->shield
+				? page_rights_of(&parent->shield->rights, page, page + 1, &end) : PAGE_RIGHTS_DEFAULT;
+			error = rights == PAGE_RIGHTS_DEFAULT ? share_lend(&f->shares, from, to, step)
+			        : inherit_step(c->process, parent, step, rights);
+		}
+		if (error)
+			return error;
+		sign_pass();
+	}
+	return 0;
+}
+
+static int fork_memory(struct family *f, uint32_t application, unsigned from, unsigned to)
+{
+	const struct map_application *a = &map->application[application];
+	const struct process *parent = process_at(application, from);
+	struct process *p = process_at(application, to);
+	int error = inherit_image(p, parent, f->member[0].image);
+	if (!error)
+		error = inherit_touched(p, parent, a->heap);
+	if (!error)
+		error = inherit_stack(p, parent);
+	if (!error)
+		error = inherit_heap(p, a->heap);
+	if (!error)
+		error = inherit_rights(p, parent, process_shield(owner_of(f, application, to)));
+	return error ? error : fork_heap(f, parent, from, to);
+}
+
+static int give_wake(struct process *p, uint32_t core)
+{
+	int wake = memory_object(OBJECT_NOTIFICATION, 0);
+	int error = wake < 0 ? wake : home_set(ROOT_SLOT_CNODE, (uint64_t)wake, core);
+	return error ? error : process_give(p, PROCESS_SLOT_WAKE, wake);
+}
+
+/* Everything but letting it run. */
+static int fork_build(struct family *f, uint32_t application, unsigned from, unsigned to, const char **step)
+{
+	static struct process_info info;
+	const struct map_application *a = &map->application[application];
+	struct process *p = process_at(application, to);
+	const struct gained_core core = core_now(application);
+	*step = "kernel objects";
+	int error = process_objects(p);
+	if (!error)
+		error = process_give_first(p, (application + 1) | to << BADGE_PLACE, core.index);
+	if (!error)
+		error = give_wake(p, core.index);
+	if (error)
+		return error;
+	*step = "memory";
+	error = fork_memory(f, application, from, to);
+	if (error)
+		return error;
+	*step = "files";
+	process_describe(application, core, &info);
+	error = files_attach(a, p, &info);
+	if (!error)
+		error = process_map_info(&info, p->vspace);
+	return error ? error : process_thread(p, application, core, step);
+}
+
+static int fork_undo(struct family *f, uint32_t application, unsigned place, const char *step, int error)
+{
+	console_print("%s cannot fork: %s (error %d)", map->application[application].name, step, -error);
+	share_end(&f->shares, place);
+	f->member[place].kept = true;
+	give_back(f, application);
+	return error;
+}
+
+int family_fork(uint32_t application, uint32_t place, const struct fork_start *start, uint32_t *pid)
+{
+	struct family *f = family[application];
+	const char *step = "";
+	const int to = f ? find_place(f, map->application[application].processes) : -SKERRY_NOT_FOUND;
+	if (to < 0)
+		return to;
+	require(owner_now() == OWNER_MANAGER && f->member[place].pid);
+	process_reserve_records(&map->application[application]);
+	process_shield(owner_of(f, application, (uint32_t)to));
+	struct member *m = &f->member[to];
+	const uint64_t before = memory_free();
+	*m = (struct member){ .parent = f->member[place].pid };
+	m->child.image = m->image;
+	sharer_reset(&f->shares, (unsigned)to, &m->child);
+	owner_set(owner_of(f, application, (uint32_t)to));
+	int error = fork_build(f, application, place, (unsigned)to, &step);
+	owner_set(OWNER_MANAGER);
+	if (error)
+		return fork_undo(f, application, (unsigned)to, step, error);
+	m->child.memory = before - memory_free();
+	m->child.started = m->kept = true;
+	m->life = MEMBER_RUNS;
+	m->pid = next_pid(f);
+	*pid = m->pid;
+	const struct thread_registers registers = { .rip = start->rip, .rsp = start->rsp, .fs_base = start->fs_base,
+	                                            .rflags = 0x202, .rdi = m->pid, .rsi = m->parent };
+	error = tcb_write_registers(IPC, (uint64_t)m->child.tcb, 1, &registers);
+	if (!error)
+		return 0;
+	stop(m);
+	m->life = MEMBER_FREE;
+	return fork_undo(f, application, (unsigned)to, "registers", error);
+}
+
+/* --- memory --- */
+
+static bool step_of(const struct family *f, const struct process *p, uint64_t address, uint32_t *step)
+{
+	*step = (uint32_t)((address - p->heap.address) / PROCESS_HEAP_STEP);
+	return f && promise_has(&p->heap, address);
+}
+
+/* A write to a step that is mapped read-only although the process may write there: it is shared, or was. */
+static int write_shared(struct family *f, uint32_t application, uint32_t place, uint64_t address)
+{
+	const struct process *p = process_at(application, place);
+	uint64_t end;
+	uint32_t step;
+	if (!step_of(f, p, address, &step) || (p->shield &&
+	    (split_find(p->shield, step) || page_rights_of(&p->shield->rights, address / SIZE_4K, address / SIZE_4K + 1,
+	                                                   &end) != PAGE_RIGHTS_DEFAULT)))
+		return -SKERRY_NO_RIGHTS;
+	int error = share_write(&f->shares, place, step);
+	give_back(f, application);
+	return error;
+}
+
+bool family_touches(uint32_t application, uint32_t place, uint64_t address, unsigned needed, bool present)
+{
+	struct family *f = family[application];
+	int error = 0;
+	if (present)
+		return f && needed == RIGHT_WRITE && !write_shared(f, application, place, address);
+	const bool may = process_touches(process_at(application, place), f ? owner_of(f, application, place)
+	                                 : owner_application(application), address, needed, &error);
+	if (error)
+		console_print("%s: memory that it was promised cannot be mapped at 0x%lx (error %d)",
+		              map->application[application].name, address, -error);
+	return may;
+}
+
+/* Whoever changes rights has the steps for itself, so that shared steps have none but the first. */
+static int unshare(struct family *f, uint32_t application, uint32_t place, uint64_t address, uint64_t size)
+{
+	const struct process *p = process_at(application, place);
+	uint32_t step;
+	int error = 0;
+	if (!step_of(f, p, address, &step))
+		return 0;
+	const uint64_t last = (address + size - 1 - p->heap.address) / PROCESS_HEAP_STEP;
+	for (unsigned i = 0; i < STEPS_OF_PROTECT && step <= last && step < f->shares.steps && !error; i++, step++)
+		if (share_has(&f->shares, place, step))
+			error = share_write(&f->shares, place, step);
+	give_back(f, application);
+	return error;
+}
+
+int64_t family_protect(uint32_t application, uint32_t place, uint64_t address, uint64_t size, uint64_t rights)
+{
+	struct family *f = family[application];
+	int error = f && size ? unshare(f, application, place, address, size) : 0;
+	return error ? error : process_protect(process_at(application, place), f ? owner_of(f, application, place)
+	                                       : owner_application(application), address, size, rights);
+}
+
+uint64_t family_memory(uint32_t application)
+{
+	uint64_t sum = process_memory(application);
+	for (unsigned i = 1; family[application] && i < PROCESS_MEMBERS; i++)
+		sum += family[application]->member[i].child.memory;
+	return sum;
+}
+
+uint64_t family_committed(uint32_t application)
+{
+	uint64_t sum = process_committed(process_of(application));
+	for (unsigned i = 1; family[application] && i < PROCESS_MEMBERS; i++)
+		if (family[application]->member[i].kept)
+			sum += process_committed(&family[application]->member[i].child);
+	return sum;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Steps of the heap that processes of a family share until one of them writes there. A frame is always that of the
+ * process for which it was made, its owner; others borrow it, and map it read-only. Each process has memory of its own
+ * for each step from its start on, so that a copy cannot fail for want of memory:
+ *
+ *     a step is           not borrowed, not lent   lent to others            borrowed
+ *     a write by it       its owner's right again  each borrower gets a      it gets a copy, of which it
+ *                                                  copy; as not lent then    is the owner
+ *     a fork of it        lent to the child        lent to one more          lent by its owner to one more
+ *     its end             the frame goes           stays until no one        lent to one less
+ *                                                  borrows of it
+ *
+ * The kernel's TLB shootdown ends before FRAME_PROTECT returns, so nobody writes a frame from the moment on in which it
+ * is lent.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "grant.h"
+
+struct sharer {
+	struct process *process; /* null: no process has this place, or frames that others borrow */
+	int borrowed;            /* slot of the capability to the frame that it borrows for step 0; others follow */
+	uint32_t lent;           /* borrowers of its frames, of all steps */
+	uint8_t *source;         /* of each step: 1 + the place of the owner of whom it borrows; 0: nobody */
+	uint8_t *lent_to;        /* how many borrow it */
+};
+
+struct shares {
+	uint32_t steps;          /* of each heap */
+	struct sharer at[PROCESS_MEMBERS];
+};
+
+/* Returns whether the process shares the step, as a borrower or an owner. */
+bool share_has(const struct shares *s, unsigned place, uint32_t step);
+/*
+ * Lends the step of `parent`, which is mapped with the rights to read and write, to `child`, which maps nothing there.
+ * Returns 0 or an error; share_end() of the child undoes what is done.
+ */
+int share_lend(struct shares *s, unsigned parent, unsigned child, uint32_t step);
+/* Gives the process the step for itself, to read and write. Returns 0 or an error. */
+int share_write(struct shares *s, unsigned place, uint32_t step);
+/* The process runs no more: it borrows nothing. Its slots for what it borrowed are its owner's to return. */
+void share_end(struct shares *s, unsigned place);
