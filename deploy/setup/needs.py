@@ -16,7 +16,8 @@ LISTEN = "deploy/listen-backlog.so"         # deploy/machine/qemu.py
 WRAPPER = "apps/libc/skerry-cc"             # which Meson writes; what it links:
 NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"
 LIBRARIES = (NAMES, LAYER, "net/skerry-layer-internal.o", "apps/libc/skerry-layer-alone.o",
-             "apps/libc/skerry-for-linux.o", "net/skerry-layer-cores.o", "apps/libc/skerry-layer-alone-cores.o")
+             "apps/libc/skerry-for-linux.o", "net/skerry-layer-cores.o", "apps/libc/skerry-layer-alone-cores.o",
+             "apps/libc/skerry-layer-alone-processes.o")
 LINUX = ("deploy/load/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux", "apps/redis/redis-server-linux")
 # The interface for plugins that versions of QEMU have, from .. before; each has its plugins in the build folder.
 INTERFACES = {1: ((7, 2), (9, 0)), 4: ((9, 2), (99, 0))}

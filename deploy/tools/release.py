@@ -29,7 +29,7 @@ DEPLOYMENT = ROOT / "deploy" / "deployments" / "redis.toml"
 HEADERS = {"libc": ROOT / "apps/libc/include", "lib": ROOT / "lib/include", "kernel": ROOT / "cluster-kernel/include"}
 OBJECTS = (BUILD / "net/skerry-layer.o", BUILD / "apps/libc/skerry-layer-alone.o",
            BUILD / "apps/libc/skerry-for-linux.o", BUILD / "net/skerry-layer-cores.o",
-           BUILD / "apps/libc/skerry-layer-alone-cores.o")
+           BUILD / "apps/libc/skerry-layer-alone-cores.o", BUILD / "apps/libc/skerry-layer-alone-processes.o")
 LICENCES = {"musl": THIRD_PARTY / "musl/COPYRIGHT", "lwip": THIRD_PARTY / "lwip/COPYING",
             "redis": THIRD_PARTY / "redis/COPYING", "skerry": ROOT / "LICENSE"}
 WRAPPER, SPECS = ROOT / "apps/libc/skerry-cc.in", ROOT / "apps/libc/skerry-cc.specs"

@@ -115,7 +115,7 @@ def test_something_was_read() -> None:
 
 KEPT = ("-I", "-D", "-U", "-f", "-m", "-std", "-isystem", "-nostdinc")
 FIRST = re.compile(r'^\s*#\s*(?:include\s+"([^"/]+)")?', re.MULTILINE)  # directive of a source
-CANDIDATES = 6  # a folder may hold sources of several programs with different flags
+CANDIDATES = 8  # a folder may hold sources of several programs with different flags
 
 
 @cache

@@ -8,8 +8,10 @@
 	        ".ascii \"" #name "() always fails on Skerry, where a program is one process\"\n\t" \
 	        ".popsection")
 
+#ifndef LAYER_FAMILY
 ALWAYS_FAILS(fork);
 ALWAYS_FAILS(vfork);
+#endif
 ALWAYS_FAILS(daemon);
 ALWAYS_FAILS(forkpty);
 ALWAYS_FAILS(system);

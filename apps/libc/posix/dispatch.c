@@ -14,6 +14,9 @@ typedef long syscall_handler(const long *args);
 #define PROTOTYPE(name) syscall_handler sys_##name;
 UNLOCKED_CALLS(PROTOTYPE)
 LOCKED_CALLS(PROTOTYPE)
+#ifdef LAYER_FAMILY
+FAMILY_CALLS(PROTOTYPE)
+#endif
 
 static const struct {
 	syscall_handler *handler;
@@ -23,6 +26,9 @@ static const struct {
 #define LOCKED_ENTRY(name) [SYS_##name] = { sys_##name, true },
 	UNLOCKED_CALLS(UNLOCKED_ENTRY)
 	LOCKED_CALLS(LOCKED_ENTRY)
+#ifdef LAYER_FAMILY
+	FAMILY_CALLS(UNLOCKED_ENTRY)
+#endif
 };
 
 /* As on a terminal: what a program has written before it dies stands on the console. */

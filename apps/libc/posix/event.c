@@ -27,6 +27,7 @@
  * before it may take a signal of PLATFORM_NET that is pending, which would end
  * that sleep at once. So the network is polled once more then.
  */
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -40,6 +41,14 @@ __attribute__((weak)) bool net_prepare_sleep(void) { return true; }
 __attribute__((weak)) void net_hold_signal(void) {}
 __attribute__((weak)) bool net_took_wake(void) { return false; }
 __attribute__((weak)) uint64_t net_held_signal(void) { return 0; }
+
+#ifdef LAYER_FAMILY
+void event_forked(void)
+{
+	poller = 0;
+	waiters = 0;
+}
+#endif
 
 static uint64_t earlier_deadline(uint64_t a, uint64_t b)
 {

@@ -22,6 +22,7 @@
 #include <skerry/list.h>
 #include <skerry/malloc.h>
 #include <skerry/process.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -72,6 +73,17 @@ static struct list room[CLASSES];  /* of each class the spans that have some */
 static unsigned spans[CLASSES];    /* of each class */
 static struct list unused;         /* span structures */
 uintptr_t malloc_page_entries;     /* 0: there is no table */
+
+#ifdef LAYER_FAMILY
+/* Another thread than the first may have forked while that one was about to take a kept block: they stay in use. */
+void malloc_forked(bool by_first_thread)
+{
+	for (unsigned class = 0; !by_first_thread && class <= CLASSES; class++) {
+		kept[class].first = 0;
+		kept[class].room = 0;
+	}
+}
+#endif
 
 static unsigned class_of(size_t size) /* up to CLASS_MAX */
 {

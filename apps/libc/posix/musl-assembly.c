@@ -4,6 +4,7 @@
  * __unmapself are in thread.c.)
  */
 #include <errno.h>
+#include <sys/types.h>
 #include "layer.h"
 
 long skerry_syscall(long, long, long, long, long, long, long);
@@ -39,8 +40,15 @@ long __syscall_cp_asm(volatile int *cancelled, long n, long a, long b, long c, l
 /* Where a signal handler would return to, if the layer did not call it. */
 _Noreturn void __restore_rt(void) { __builtin_trap(); }
 
+#ifdef LAYER_FAMILY
+pid_t _Fork(void);
+
+/* As fork(), but for handlers of pthread_atfork(): POSIX lets a child of vfork() do no more than one of fork(). */
+int vfork(void) { return _Fork(); }
+#else
 int vfork(void)
 {
 	errno = ENOSYS; /* called from programs only, when thread-local storage exists */
 	return -1;
 }
+#endif

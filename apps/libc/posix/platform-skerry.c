@@ -9,6 +9,7 @@
 #include <skerry/file_port.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -147,10 +148,18 @@ static uint64_t ipc_frame_of(unsigned index)
 	return index < PROCESS_IPC_BUFFERS ? PROCESS_SLOT_IPC_FRAME : SLOT_IPC_FRAME + index / PROCESS_IPC_BUFFERS;
 }
 
+#ifdef LAYER_FAMILY
+static bool frame_made[IPC_FRAMES] = { true };
+#endif
+
 /* The frame with the thread's IPC buffer: made for the first thread that needs it. */
 static int make_ipc_frame(struct ipc_buffer *ipc, unsigned index)
 {
+#ifdef LAYER_FAMILY
+	bool *const made = frame_made;
+#else
 	static bool made[IPC_FRAMES] = { true };
+#endif
 	const unsigned frame = index / PROCESS_IPC_BUFFERS;
 	int error;
 
@@ -221,10 +230,27 @@ static int make_tcb(struct ipc_buffer *ipc, unsigned index)
 	return error;
 }
 
+#ifdef LAYER_FAMILY
+static bool tcb_made[THREADS_MAX];
+
+/* What the parent has made in its CNode is not there: the child makes its own where it needs it. */
+void platform_forked(void)
+{
+	memset(tcb_made, 0, sizeof(tcb_made));
+	memset(frame_made, 0, sizeof(frame_made));
+	frame_made[0] = true;
+	platform_start();
+}
+#endif
+
 int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
                           void (*entry)(void *, void *), void *argument, void *argument2)
 {
+#ifdef LAYER_FAMILY
+	bool *const made = tcb_made;
+#else
 	static bool made[THREADS_MAX];
+#endif
 	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
 	int error = 0;
 
@@ -382,6 +408,39 @@ int64_t platform_protect(uintptr_t address, size_t size, unsigned rights)
 
 	return error ? error : message_label(m.info) ? -(int64_t)message_label(m.info) : (int64_t)m.word[0];
 }
+
+#ifdef LAYER_FAMILY
+
+int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid)
+{
+	struct message m = { .info = message_info(MANAGER_FORK, 0, 3), .word = { rip, rsp, tls } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	*pid = (uint32_t)m.word[0];
+	return error ? error : -(int)message_label(m.info);
+}
+
+int platform_child(uint64_t pid, bool wait, struct child_end *end)
+{
+	struct message m = { .info = message_info(MANAGER_WAIT, 0, 2), .word = { pid, !wait } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	if (error || message_label(m.info))
+		return error ? error : -(int)message_label(m.info);
+	*end = message_words(m.info) == 2 ? (struct child_end){ (uint32_t)m.word[0], (uint32_t)m.word[1] }
+	       : (struct child_end){ 0 };
+	return 0;
+}
+
+int platform_kill(uint64_t pid, uint64_t number)
+{
+	struct message m = { .info = message_info(MANAGER_KILL, 0, 2), .word = { pid, number } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	return error ? error : -(int)message_label(m.info);
+}
+
+#endif
 
 void platform_write(const char *text, size_t size) { manager_call(MANAGER_WRITE, text, size, 0); }
 

@@ -78,4 +78,14 @@ int platform_manager_word(enum manager_request, uint64_t word);
 /* Three words there, a record of `size` bytes back. */
 int platform_manager_record(enum manager_request, const uint64_t words[3], void *record, size_t size);
 
+#ifdef LAYER_FAMILY
+/* MANAGER_FORK, MANAGER_WAIT (0 with pid 0: none has ended yet) and MANAGER_KILL: 0 or an error of skerry/errors.h. */
+struct child_end {
+	uint32_t pid, status;
+};
+int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid);
+int platform_child(uint64_t pid, bool wait, struct child_end *end);
+int platform_kill(uint64_t pid, uint64_t number);
+#endif
+
 _Noreturn void platform_exit(int status);

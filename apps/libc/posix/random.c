@@ -6,10 +6,16 @@
  */
 #include <string.h>
 #include <skerry/process.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
 static uint32_t key[8];
+#ifdef LAYER_FAMILY
+static bool seeded;
+
+void random_forked(void) { seeded = false; } /* the manager gives each process a seed of its own */
+#endif
 
 static inline uint32_t rotate_left(uint32_t x, int n) { return x << n | x >> (32 - n); }
 
@@ -46,7 +52,9 @@ static void chacha_block(uint32_t out[16])
 
 void random_bytes(void *buffer, size_t size)
 {
+#ifndef LAYER_FAMILY
 	static bool seeded;
+#endif
 	uint32_t out[16];
 	char *to = buffer;
 

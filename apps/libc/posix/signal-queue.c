@@ -23,6 +23,10 @@ void signal_drop(int number)
 			remove_at(i);
 }
 
+#ifdef LAYER_FAMILY
+void signal_drop_all(void) { queued = 0; }
+#endif
+
 void signal_thread_end(const struct thread *thread)
 {
 	for (unsigned i = queued; i-- > 0;)

@@ -13,10 +13,15 @@
 #include <errno.h>
 #include <string.h>
 #include <ucontext.h>
+#include "family.h"
 #include "signals.h"
 
 enum { SIGTIMER = 32, SIGCANCEL = 33, SIGSYNCCALL = 34 }; /* musl's own, src/internal/pthread_impl.h */
+#ifdef LAYER_FAMILY
+#define PROCESS process_id
+#else
 enum { PROCESS = 1 };
+#endif
 
 _Noreturn long sys_exit_group(const long *);
 long sys_getuid(const long *);
@@ -34,6 +39,14 @@ void signal_thread_start(const struct thread *thread, const struct thread *paren
 {
 	states[thread->index] = (struct signal_state){ .blocked = states[parent->index].blocked };
 }
+
+#ifdef LAYER_FAMILY
+void signal_forked(unsigned index)
+{
+	states[0] = states[index];
+	signal_drop_all();
+}
+#endif
 
 static bool has_handler(int number)
 {
@@ -55,6 +68,9 @@ bool signal_is_ignored(int number)
 static _Noreturn void end_by(int number)
 {
 	console_log("posix: ends by signal %d", number);
+#ifdef LAYER_FAMILY
+	family_ends_by(number);
+#endif
 	sys_exit_group((const long[]){ 128 + number });
 }
 
@@ -212,7 +228,11 @@ long sys_kill(const long *a)
 	if (!is_valid(a[1]))
 		return -EINVAL;
 	if (!is_self(a[0]))
+#ifdef LAYER_FAMILY
+		return family_kill((int)a[0], a[1]);
+#else
 		return -ESRCH;
+#endif
 	layer_lock();
 	return signal_leave(p.number ? send_signal(&p) : 0);
 }

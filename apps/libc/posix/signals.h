@@ -39,6 +39,7 @@ long signal_put(const struct pending_signal *);
 bool signal_take(const struct signal_state *, uint64_t set, struct pending_signal *);
 uint64_t signal_pending(const struct signal_state *); /* a set */
 void signal_drop(int number);                         /* wherever it is pending */
+void signal_drop_all(void);                           /* LAYER_FAMILY */
 
 /* signal.c */
 extern struct signal_action signal_actions[SIGNALS + 1];

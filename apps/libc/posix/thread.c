@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -160,10 +161,32 @@ long sys_exit_group(const long *a)
 		if (descriptor_file(fd))
 			sys_close((const long[]){ fd });
 	net_poll();
+#ifdef LAYER_FAMILY
+	platform_exit(family_status((int)a[0]));
+#else
 	platform_exit((int)a[0] & 0xff); /* all that Linux tells the parent */
+#endif
 }
 long sys_gettid(const long *a) { (void)a; return thread_self()->tid; }
+
+#ifdef LAYER_FAMILY
+
+void thread_forked(const struct thread *self)
+{
+	struct thread own = *self;
+
+	own.index = 0;
+	own.tid = last_tid = process_id;
+	own.clear_tid = 0;
+	memset(threads, 0, sizeof(threads));
+	threads[0] = own;
+	thread_places = 1;
+	require(layer_is_locked() && !own.futex && !own.event_waiter);
+}
+
+#else
 long sys_getpid(const long *a) { (void)a; return PROCESS_ID; }
+#endif
 
 long sys_set_tid_address(const long *a)
 {

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fork() and what belongs to it. The manager copies the process (skerry/process.h); this gives it the place where the
+ * child begins, and sets right what in the layer is not true of a copy (family.h).
+ *
+ * A child has its parent's descriptors. Files in memory are copied with the rest: what one process writes the others do
+ * not see, and offsets are not shared from the fork on. The same holds for pipes, socket pairs and events.
+ *
+ * Nothing interrupts a process from outside but its end: no SIGCHLD is sent, and kill() of another process knows
+ * SIGKILL and 0 alone.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include "family.h"
+#include "platform.h"
+
+/* An executable that has this note may be several processes (deploy/base/elf.py reads it). */
+__asm__(".pushsection .note.skerry, \"a\", @note\n\t"
+        ".balign 4\n\t"
+        ".long 7, 0, 2\n\t" /* size of the name, size of the content, type */
+        ".asciz \"Skerry\"\n\t"
+        ".balign 4\n\t"
+        ".popsection");
+
+enum { FIRST = 1 };
+
+int process_id = FIRST;
+static int parent_id;  /* 0: the first process has none */
+static int ended_by;   /* signal */
+
+/* Of all threads there is one, whatever the others were about to do; they held nothing of the layer's. */
+static void child_begin(const struct thread *self)
+{
+	const unsigned index = self->index;
+
+	require(layer_is_locked());
+	platform_forked();
+	malloc_forked(index == 0);
+	event_forked();
+	signal_forked(index);
+	random_forked();
+	thread_forked(self);
+}
+
+static long error_of(int error)
+{
+	return error == -SKERRY_NOT_FOUND ? -ENOSYS : error == -SKERRY_BUSY ? -EAGAIN : -ENOMEM;
+}
+
+/* Asks the manager for a child that begins at `rip`. Returns its pid or an error. */
+static long fork_ask(uintptr_t rip, uintptr_t rsp)
+{
+	uint32_t pid;
+	const int error = platform_fork(rip, rsp, thread_self()->tls, &pid);
+
+	return error ? error_of(error) : (long)pid;
+}
+
+/*
+ * Returns twice: in the child 0, with `ids` its pid and its parent's. All registers that a call keeps count as changed,
+ * so that what the compiler has in them is on the stack when the manager copies it; the vector registers are nobody's
+ * during a call. The stack's red zone is left alone.
+ */
+static __attribute__((noinline)) long fork_here(int ids[2])
+{
+	const unsigned mxcsr = __builtin_ia32_stmxcsr();
+	uint16_t control;
+	uint64_t pid, parent;
+	long result;
+
+	__asm__ volatile("fnstcw %0" : "=m"(control));
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+	                 "push %%rbp\n\t"
+	                 "mov %%rsp, %%rbx\n\t"
+	                 "and $-16, %%rsp\n\t"
+	                 "mov %%rbx, %%rsi\n\t"
+	                 "lea 1f(%%rip), %%rdi\n\t"
+	                 "call *%%rax\n\t"
+	                 "mov %%rbx, %%rsp\n\t"
+	                 "jmp 2f\n"
+	                 "1:\n\t" /* the child begins here */
+	                 "xor %%eax, %%eax\n"
+	                 "2:\n\t"
+	                 "pop %%rbp\n\t"
+	                 "lea 128(%%rsp), %%rsp"
+	                 : "=a"(result), "=D"(pid), "=S"(parent)
+	                 : "0"(fork_ask)
+	                 : "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
+	                   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+	                   "xmm13", "xmm14", "xmm15", "cc", "memory");
+	if (result)
+		return result;
+	__builtin_ia32_ldmxcsr(mxcsr);
+	__asm__ volatile("fldcw %0" : : "m"(control));
+	ids[0] = (int)pid;
+	ids[1] = (int)parent;
+	return 0;
+}
+
+long sys_fork(const long *a)
+{
+	int ids[2];
+
+	(void)a;
+	layer_lock();
+	event_leave();
+	const long result = fork_here(ids);
+	if (!result) {
+		process_id = ids[0];
+		parent_id = ids[1];
+		child_begin(thread_self());
+	}
+	layer_unlock();
+	return result;
+}
+
+long sys_vfork(const long *a) { return sys_fork(a); }
+
+long sys_getpid(const long *a) { (void)a; return process_id; }
+
+/* Processes whose parent has ended are the first one's on Linux, too, but nobody's to wait for. */
+long sys_getppid(const long *a)
+{
+	(void)a;
+	if (parent_id > FIRST && platform_kill((uint64_t)parent_id, 0) == -SKERRY_NOT_FOUND)
+		parent_id = FIRST;
+	return parent_id;
+}
+
+long family_kill(long process, long number)
+{
+	const uint64_t known = number == SIGKILL ? SIGKILL : 0;
+	const int error = process > 0 ? platform_kill((uint64_t)process, known) : -SKERRY_NOT_FOUND;
+
+	if (error)
+		return error == -SKERRY_NOT_FOUND ? -ESRCH : -EPERM;
+	return number == (long)known ? 0 : -ENOSYS;
+}
+
+void family_ends_by(int number) { ended_by = number; }
+
+/* The first process's end is the program's: its status is an exit status, as that of other programs. */
+int family_status(int code) { return process_id == FIRST ? code & 0xff : ended_by ? ended_by : (code & 0xff) << 8; }
+
+/* --- waiting --- */
+
+/* Waits for a child that has ended; `process` 0: any. Returns its pid, 0: there is none yet, or an error. */
+static long wait_for(long process, bool wait, uint64_t *status)
+{
+	struct child_end end = { 0 };
+	int error = 0;
+
+	layer_lock();
+	event_leave();
+	layer_unlock();
+	while (!error && !end.pid) {
+		error = platform_child((uint64_t)process, wait, &end);
+		if (!wait)
+			break;
+		if (error == -SKERRY_NO_RESOURCE) { /* as many of the family wait as can */
+			platform_yield();
+			error = 0;
+		}
+	}
+	*status = end.status;
+	return error == -SKERRY_NOT_FOUND ? -ECHILD : error ? -EAGAIN : (long)end.pid;
+}
+
+/* Returns a pid, or 0 for any child: all are of one process group, number 1; -1: nobody is of that group. */
+static long wanted(long process)
+{
+	return process > 0 ? process : process == -1 || process == 0 || process == -FIRST ? 0 : -1;
+}
+
+long sys_wait4(const long *a)
+{
+	uint64_t status;
+
+	if ((int)a[2] & ~(WNOHANG | WUNTRACED | WCONTINUED))
+		return -EINVAL;
+	if (wanted((int)a[0]) < 0)
+		return -ECHILD;
+	const long pid = wait_for(wanted((int)a[0]), !(a[2] & WNOHANG), &status);
+	if (pid > 0 && a[1])
+		*(int *)a[1] = (int)status;
+	if (pid > 0 && a[3])
+		memset((void *)a[3], 0, sizeof(struct rusage));
+	return pid;
+}
+
+long sys_waitid(const long *a)
+{
+	siginfo_t *info = (siginfo_t *)a[2];
+	uint64_t status;
+
+	if (!(a[3] & WEXITED) || a[3] & ~(WNOHANG | WEXITED | WSTOPPED | WCONTINUED) ||
+	    (a[0] != P_ALL && a[0] != P_PID))
+		return -EINVAL;
+	const long pid = wait_for(a[0] == P_ALL ? 0 : (int)a[1], !(a[3] & WNOHANG), &status);
+	if (pid >= 0 && info) {
+		memset(info, 0, sizeof(*info));
+		info->si_signo = pid ? SIGCHLD : 0;
+		info->si_code = !pid ? 0 : WIFEXITED(status) ? CLD_EXITED : CLD_KILLED;
+		info->si_pid = (int)pid;
+		info->si_status = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+	}
+	return pid < 0 ? pid : 0;
+}
