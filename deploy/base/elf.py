@@ -72,6 +72,12 @@ def spans_cores(data: bytes) -> bool:
     return any(kind == 1 and name == b"Skerry\0" for kind, name, _ in _notes(data))
 
 
+def may_fork(data: bytes) -> bool:
+    """Returns whether an executable that check() has passed has the note of the layer's form for several processes
+    (apps/libc/posix/family.c)."""
+    return any(kind == 2 and name == b"Skerry\0" for kind, name, _ in _notes(data))
+
+
 def check_header(name: str, path: str, data: bytes) -> None:
     if len(data) < 64 or data[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<H", data, 18)[0] != X86_64:
         raise InputError(name, f"{path} is not an ELF64 file for x86-64")

@@ -13,6 +13,7 @@ from deploy.deployment.volumes import Folder, Volume
 from topology import drivers
 from topology.limits import (
     MAX_CORES,
+    MAX_PROCESSES,
     MAX_RESTART_DELAY,
     MAX_RESTART_LIMIT,
     MAX_THREADS,
@@ -166,6 +167,11 @@ class Program:
     )  # fmt: skip
     threads: int = key(MAX_THREADS, Whole(1, MAX_THREADS),
                        doc="Threads that it may have at once, the first one among them.")
+    processes: int = key(
+        1, Whole(1, MAX_PROCESSES), kw_only=True,
+        doc="Processes that it may be at once, itself among them: it may fork. Each reserves a heap when it is forked. "
+        "For an `elf` of `skerry cc --processes`, on one core, without network and volumes.",
+    )  # fmt: skip
     uid: int = key(0, Whole(0, MAX_USER), doc="The user that it starts as.")
     gid: int = key(0, Whole(0, MAX_USER), doc="The group that it starts as.")
     restart: str = key(

@@ -204,6 +204,7 @@ class _Applications:
             program.restart, program.restart_limit, program.restart_delay
         )
         app.user, app.threads = (program.uid, program.gid), program.threads if program.threads != MAX_THREADS else None
+        app.processes = program.processes
         app.storage = program.storage or (program.heap // 2 if program.elf else 0)
         if program.tree:
             app.files = trees[program.tree]
@@ -334,7 +335,8 @@ def _check_room(cluster_map: ClusterMap, own: modules.Own) -> None:
     for cluster in cluster_map.clusters:
         mine = [app for app in cluster_map.applications if app.cpu in cluster.cpus]
         sizes = {app.files: tree.size for app in mine if app.files and isinstance(tree := own.get(app.files), FileTree)}
-        files, heaps = sum(align_up(size, LARGE_PAGE) for size in sizes.values()), sum(app.heap for app in mine)
+        files = sum(align_up(size, LARGE_PAGE) for size in sizes.values())
+        heaps = sum(app.heap * app.processes for app in mine)
         memory = sum(r.size for r in cluster.memory)
         if sizes and files + heaps >= memory:
             app = max((app for app in mine if app.files in sizes), key=lambda app: sizes[str(app.files)])

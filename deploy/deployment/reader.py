@@ -201,7 +201,10 @@ class _Reader:
         return {"program": name, "elf": path}
 
     def _check_form(self, program: Program, number: int) -> None:
-        """Refuses several cores for an executable that is linked for one."""
+        """Refuses several cores, or processes, for an executable that is linked for one."""
+        if program.elf and program.processes > 1 and not elf.may_fork(program.elf.read_bytes()):
+            raise self.wrong(f"{program.elf} is linked for one process; `skerry cc --processes` links it for several",
+                             "program", number, "processes")
         if program.elf and program.several and not elf.spans_cores(program.elf.read_bytes()):
             raise self.wrong(f"{program.elf} is linked for one core; `skerry cc --cores` links it for several",
                              "program", number, program.several)

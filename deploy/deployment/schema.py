@@ -197,6 +197,9 @@ class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model
         if self.program is not None and (self.cores != 1 or len(self.cpus or ()) > 1):
             raise wrong(f"'{self.program}' is of the build and for one core; several are for 'elf'",
                         "cpus" if self.cpus else "cores")
+        if self.processes > 1 and (other := self._not_of_families()):
+            raise wrong(f"is for programs of 'elf', of one core, without network and volumes; this one has {other}",
+                        "processes")
         if self.ports and not self.network:
             raise wrong(f"'{self.program or self.elf}' forwards ports, but has no network; set network = true", "ports")
         if self.cables and not self.network:
@@ -207,6 +210,13 @@ class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model
         if self.storage and self.storage > self.heap:
             raise wrong(f"{size_text(self.storage)} is more than its heap, {size_text(self.heap)}", "storage")
         return self
+
+
+    def _not_of_families(self) -> str | None:
+        """Returns the key that cannot stand beside several processes."""
+        several = self.cores != 1 or len(self.cpus or ()) > 1
+        return next((f"'{key}'" for key, there in (("program", self.program), ("cores", several),
+                                                   ("network", self.network), ("volume", self.volume)) if there), None)
 
 
 class NetworkTable(keys_of(Subnet)):  # type: ignore[misc]  # made of the model's keys

@@ -29,9 +29,10 @@ def executable(
     return name + header + table
 
 
-def for_several_cores(name: bytes = b"Skerry\0") -> bytes:
-    """An executable with the note of programs that are linked for several cores, or one with another `name`."""
+def for_several_cores(name: bytes = b"Skerry\0", kind: int = 1) -> bytes:
+    """Returns an executable with the note of programs that are linked for several cores, or one with another `name`;
+    kind 2: for several processes."""
     data = bytearray(executable(BASE, (4, BASE + 0x10000, 4096)))
-    note = struct.pack("<III", len(name), 0, 1) + name + bytes(-len(name) % 4)
+    note = struct.pack("<III", len(name), 0, kind) + name + bytes(-len(name) % 4)
     struct.pack_into("<IIQQQQQQ", data, 64 + 56, 4, 4, len(data), 0, 0, len(note), len(note), 4)
     return bytes(data) + note

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that fork."""
+
+import subprocess
+
+import pytest
+
+from deploy.base.paths import BUILD
+from deploy.deployment import Program
+from deploy.machine import monitor, qemu
+from deploy.machine.run import Run
+from tests.boot.machine import deployment, machine
+from topology.machines.machine import default_memory
+from topology.units import MIB
+
+FORK = BUILD / "tests/programs/fork.elf"
+LINUX = BUILD / "tests/programs/fork-linux"
+PROCESSES, OFTEN = 4, 12
+HEAP = 16 * MIB
+# a cluster's memory is enough for the heaps of all processes, but for what else is there
+LARGE = (default_memory(2) - 8 * MIB) // PROCESSES // (2 * MIB) * (2 * MIB)
+
+
+def forking(cpu: int, *args: str, heap: int = HEAP) -> Program:
+    return Program(f"fork-{cpu}", cpu, heap=heap, args=args, elf=FORK, processes=PROCESSES, barrier=False)
+
+
+def lines(run: Run, cpu: int) -> list[str]:
+    """Returns what a program has printed, without lines of the layer."""
+    return [text for line in run.console.splitlines() if line.startswith(f"[fork-{cpu}@")
+            for text in [line.partition("] ")[2]] if not text.startswith("posix: ")]
+
+
+@pytest.mark.limit(200)
+def test_fork() -> None:
+    """what POSIX says of fork(), wait() and exit() is as on Linux; a fork too many is refused, and so is one without
+    memory for all that the child may need; and when all have ended, no memory and no slot is missing, however often
+    they forked"""
+    said = subprocess.run([LINUX], check=True, capture_output=True, text=True).stdout.splitlines()
+    programs = (forking(3, "full", "1"), forking(4, "full", str(OFTEN)),
+                forking(1, "room", "10", heap=LARGE))
+    with machine(deployment(sockets=3, network=False, programs=programs)) as run:
+        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "each end")
+        monitor.human(run.command.monitor, monitor.POWER_BUTTON)
+        run.wait_for(lambda: not run.running, "the machine is off")
+        assert run.status == qemu.EXIT_SUCCESS
+        printed = {cpu: lines(run, cpu) for cpu in (1, 3, 4)}
+    assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
+    for cpu in (3, 4):
+        assert printed[cpu] == [f"{PROCESSES - 1} forks, then: EAGAIN", *said]
+    assert printed[1] == [f"{PROCESSES - 2} forks, then: ENOMEM", "a child with all of the heap: exits with 0",
+                          "the parent's: 8 9"]
+    memory = {event["cluster"]: event for event in run.events.of("memory")}
+    assert memory[1]["total"] - memory[1]["free"] == memory[2]["total"] - memory[2]["free"]
+    more = (PROCESSES - 1) * (OFTEN - 1)  # forks; clusters differ by some slots that no program has
+    assert abs(memory[1]["slots"] - memory[2]["slots"]) < more
