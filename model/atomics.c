@@ -96,7 +96,7 @@ static void join(struct view *to, const struct view *from)
 			to->clock[t] = from->clock[t];
 }
 
-/* The oldest write that the access may touch. */
+/* The oldest write that the access may touch; one that exchanges nothing may have a weaker order. */
 static uint16_t oldest(unsigned thread, const struct location *l, bool sequential)
 {
 	uint16_t from = view[thread].seen[index_of(l)];
@@ -105,11 +105,12 @@ static uint16_t oldest(unsigned thread, const struct location *l, bool sequentia
 	return sequential && l->sequential ? later(from, l->sequential) : from;
 }
 
-static bool fits(const struct op *op, const struct write *w)
+/* Whether the access may read this write, or a store follow it; `first`: the oldest where it exchanges. */
+static bool fits(const struct op *op, const struct write *w, const struct write *first)
 {
 	switch (op->kind) {
 	case OP_LOAD: return true;
-	case OP_CAS: return w->value != op->expected || !w->read_by_rmw;
+	case OP_CAS: return w->value != op->expected || (!w->read_by_rmw && w->position >= first->position);
 	default: return !w->read_by_rmw;
 	}
 }
@@ -118,8 +119,10 @@ unsigned memory_choices(unsigned thread, const struct op *op, write_name choice[
 {
 	struct location *l = place(op->address, op->size);
 	unsigned count = 0;
-	for (uint16_t w = oldest(thread, l, op->sequential); w; w = writes[w].next) {
-		if (!fits(op, &writes[w]))
+	const struct write *first = &writes[oldest(thread, l, op->sequential)];
+	bool sequential = op->kind == OP_CAS ? op->failed_sequential : op->sequential;
+	for (uint16_t w = oldest(thread, l, sequential); w; w = writes[w].next) {
+		if (!fits(op, &writes[w], first))
 			continue;
 		if (count == CHOICES)
 			explore_fail("too many values to choose from for the explorer");
@@ -228,7 +231,7 @@ void memory_apply(unsigned thread, struct op *op, write_name choice)
 	op->value = writes[w].value;
 	op->exchanged = op->kind != OP_CAS || op->value == op->expected;
 	if (op->kind != OP_STORE)
-		read(thread, l, w, op->acquire);
+		read(thread, l, w, op->exchanged ? op->acquire : op->failed_acquire);
 	if (op->kind != OP_LOAD && op->exchanged)
 		write(thread, op, l, w, op->kind == OP_RMW ? combine(op, op->value) : op->operand);
 }

@@ -29,6 +29,7 @@ struct op {
 	enum rmw rmw;
 	uint8_t size;
 	bool acquire, release, sequential;
+	bool failed_acquire, failed_sequential; /* of a compare-exchange that finds another value */
 	bool drained; /* publishes only what left the store buffer (explore_raise) */
 	uint64_t address, operand, expected;
 	/* null: at once; else only when true, and until then the thread counts as done */

@@ -53,6 +53,17 @@ static struct op make(enum op_kind kind, unsigned size, const volatile void *add
 	};
 }
 
+static struct op make_cas(unsigned size, const volatile void *address, uint64_t expected, uint64_t value, int order,
+                          int failure)
+{
+	struct op op = make(OP_CAS, size, address, order);
+	op.failed_acquire = failure != __ATOMIC_RELAXED;
+	op.failed_sequential = failure == __ATOMIC_SEQ_CST;
+	op.expected = expected;
+	op.operand = value;
+	return op;
+}
+
 #define RMW(bits, type, name, how)                                                              \
 	type __tsan_atomic##bits##_##name(volatile type *address, type value, int order)        \
 	{                                                                                       \
@@ -68,10 +79,7 @@ static struct op make(enum op_kind kind, unsigned size, const volatile void *add
 	                                                  int order, \
 	                                                  int failure)                          \
 	{                                                                                       \
-		struct op op = make(OP_CAS, sizeof(type), address, order);                      \
-		op.acquire |= failure != __ATOMIC_RELAXED;                                      \
-		op.expected = *expected;                                                        \
-		op.operand = value;                                                             \
+		struct op op = make_cas(sizeof(type), address, *expected, value, order, failure); \
 		engine_access(&op, CODE);                                                       \
 		if (!op.exchanged) {                                                            \
 			plain(expected, sizeof(type), true, CODE);                                    \
@@ -85,10 +93,7 @@ static struct op make(enum op_kind kind, unsigned size, const volatile void *add
 	type __tsan_atomic##bits##_compare_exchange_val(volatile type *address, type expected, type value, int order, \
 	                                                int failure)                            \
 	{                                                                                       \
-		struct op op = make(OP_CAS, sizeof(type), address, order);                      \
-		op.acquire |= failure != __ATOMIC_RELAXED;                                      \
-		op.expected = expected;                                                         \
-		op.operand = value;                                                             \
+		struct op op = make_cas(sizeof(type), address, expected, value, order, failure); \
 		engine_access(&op, CODE);                                                       \
 		return op.value;                                                                \
 	}

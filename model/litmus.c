@@ -179,6 +179,23 @@ static void compare_and_swap(unsigned self)
 	r[self] = atomic_compare_exchange_strong_explicit(&x, &expected, self + 1, RLX, RLX);
 }
 
+/* One that exchanges nothing has the order of failure, whatever that of success is. */
+#define FAILED_EXCHANGE(name, success, failure)                                               \
+	static void name(unsigned self)                                                       \
+	{                                                                                     \
+		uint32_t expected = 5;                                                        \
+		if (self) {                                                                   \
+			STORE(x, 1, SC);                                                      \
+			STORE(y, 1, SC);                                                      \
+		} else {                                                                      \
+			atomic_compare_exchange_strong_explicit(&y, &expected, 9, success, failure); \
+			r[0] = expected;                                                      \
+			r[1] = LOAD(x, RLX);                                                  \
+		}                                                                             \
+	}
+FAILED_EXCHANGE(failed_relaxed, SC, RLX)
+FAILED_EXCHANGE(failed_acquire, SC, ACQ)
+
 struct known {
 	struct explore_case c;
 	unsigned outcomes;
@@ -208,6 +225,8 @@ static const struct known known[] = {
 	{ T("a plain message", 2, plain_message, registers), 2, 2 },
 	{ T("waiting", 2, waits, registers), 1, 2 },
 	{ T("compare and swap", 3, compare_and_swap, registers), 3, 3 },
+	{ T("a failed exchange, relaxed", 2, failed_relaxed, registers), 4, 4 },
+	{ T("a failed exchange, acquire", 2, failed_acquire, registers), 3, 3 },
 	{ T("a data race", 2, plain_race, registers), 0, 0 },
 	{ T("a lost wake-up", 2, lost_wakeup, registers), 0, 0 },
 };
