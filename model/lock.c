@@ -163,6 +163,35 @@ static void in_turn(unsigned self)
 	kernel_exit(&cpu[self]);
 }
 
+#ifdef CLH_LOCK_H
+/* clh_held() beside a holder and a core that queues: a core that finds the lock released sees what a holder has left. */
+static struct clh_lock queue;
+static struct clh_place place[2];
+static _Atomic uint64_t left; /* by the last holder */
+
+static void begin_held(void)
+{
+	clh_lock_init(&queue);
+	for (unsigned i = 0; i < 2; i++)
+		clh_place_init(&place[i]);
+	clh_take(&queue, &place[0], 0);
+}
+
+static void looks(unsigned self)
+{
+	if (self == 2) {
+		if (!clh_held(&queue))
+			EXPLORE_CHECK(atomic_load_explicit(&left, memory_order_relaxed),
+			              "the lock is found released by a core that does not see what its holder did");
+		return;
+	}
+	if (self == 1)
+		clh_take(&queue, &place[1], 0);
+	atomic_store_explicit(&left, self + 1, memory_order_relaxed);
+	clh_release(&place[self]);
+}
+#endif
+
 #define ALWAYS .set_up = set_up, .begin = begin
 static const struct explore_case cases[] = {
 	{ .name = "2 cores, 3 entries each", .threads = 2, .thread = enter_thrice, .end = six, ALWAYS },
@@ -173,6 +202,9 @@ static const struct explore_case cases[] = {
 	  ALWAYS },
 	{ .name = "pairs of objects", .threads = 2, .thread = pairs, ALWAYS },
 	{ .name = "first come, first served", .threads = 3, .thread = in_turn, ALWAYS },
+#ifdef CLH_LOCK_H
+	{ .name = "a core looks", .threads = 3, .thread = looks, .begin = begin_held },
+#endif
 	{ 0 },
 };
 

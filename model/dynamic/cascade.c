@@ -234,6 +234,22 @@ static void ends(unsigned self)
 	idle(self);
 }
 
+/* As ends(), but core 0 enters again before it is interrupted for the last epoch: only the grain tells it the rest. */
+static void ends_unasked(unsigned self)
+{
+	if (self == 0) {
+		wait_for_interrupt(0);
+		kernel_enter(&cpu[0]);
+		leave(0);
+		enter_and_use(0);
+	} else {
+		use(1);
+		leave(1);
+		enter_and_use(1);
+	}
+	idle(self);
+}
+
 /* Core 1 comes to the end of an entry of before and enters again, beside one that is alone; or it is alone itself. */
 static void half_beside_one_alone(unsigned self)
 {
@@ -384,6 +400,8 @@ static const struct explore_case cases[] = {
 	CASE("begins to be coarse beside one that is alone", 2, fine, begins_beside_one_alone, consistent),
 	CASE("becomes fine", 2, half_fine, ends, ends_fine),
 	CASE("becomes coarse", 2, half_coarse, ends, ends_coarse),
+	CASE("becomes fine, and one enters unasked", 2, half_fine, ends_unasked, ends_fine),
+	CASE("becomes coarse, and one enters unasked", 2, half_coarse, ends_unasked, ends_coarse),
 	CASE("half fine, and one is alone", 2, half_fine, half_beside_one_alone, consistent),
 	CASE("half coarse, and one is alone", 2, half_coarse, half_beside_one_alone, consistent),
 	CASE("half coarse, and one was alone", 2, half_coarse_after_a_writer, half_alone, consistent),
