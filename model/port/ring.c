@@ -146,6 +146,19 @@ static void forwarding(unsigned self)
 	}
 }
 
+/* The middle one sends first: that it is signalled by the one behind it must not hide the signal of the one before. */
+static void sending_first(unsigned self)
+{
+	if (self == 0) {
+		send_sleeping(0, 0, 1, 1);
+	} else if (self == 2) {
+		receive_sleeping(1, 2, 1, 2);
+	} else {
+		send_sleeping(1, 1, 2, 2);
+		receive_sleeping(0, 1, 0, 1);
+	}
+}
+
 static void inside(const void *slot, unsigned slots)
 {
 	const uint8_t *at = slot, *first = memory[0] + sizeof(struct ring);
@@ -209,6 +222,8 @@ static const struct explore_case cases[] = {
 	  .thread = forwarding },
 	{ .name = "forwarding, 2 slots then 1, 2 messages, 3 threads", .threads = 3, .begin = two_slots,
 	  .thread = forwarding },
+	{ .name = "sending first, 1 slot, 2 messages, 3 threads", .threads = 3, .begin = two_slots,
+	  .thread = sending_first },
 	{ .name = "a lying consumer", .threads = 2, .begin = two_slots, .thread = lying_consumer },
 	{ .name = "a lying producer", .threads = 2, .begin = two_slots, .thread = lying_producer },
 	{ 0 },

@@ -22,7 +22,8 @@
  * ring_wanted() once and signals if that returns true. Hazard: a lost wake-up,
  * where the consumer still finds the ring empty and the producer does not yet
  * find the consumer waiting. Both functions exchange the same word, `wanted`,
- * so one of them is first: if ring_arm() is, ring_wanted() returns true; if
+ * so one of them is first: if ring_arm() is, ring_wanted() returns true, and
+ * acquires, so that the signal comes after all earlier waits of the consumer; if
  * ring_wanted() is, ring_arm() acquires what the producer had published, and
  * the consumer's second look finds it. A producer that waits for room does
  * likewise with `room_wanted`: ring_arm_room(), ring_reserve() once more, wait;
@@ -178,21 +179,21 @@ static inline void ring_release(struct ring_end *end)
 /* Consumer: asks to be signalled. The caller looks once more with ring_peek() before it sleeps. */
 static inline void ring_arm(struct ring_end *end)
 {
-	atomic_exchange_explicit(&end->ring->wanted, 1, memory_order_seq_cst);
+	atomic_exchange_explicit(&end->ring->wanted, 1, memory_order_acq_rel);
 }
 /* Producer, after ring_publish(): returns whether to signal the consumer, true once for each ring_arm(). */
 static inline bool ring_wanted(struct ring_end *end)
 {
-	return atomic_exchange_explicit(&end->ring->wanted, 0, memory_order_seq_cst) != 0;
+	return atomic_exchange_explicit(&end->ring->wanted, 0, memory_order_acq_rel) != 0;
 }
 /* Producer: asks to be signalled when there is room. The caller looks once more with ring_reserve() before it
  * sleeps. */
 static inline void ring_arm_room(struct ring_end *end)
 {
-	atomic_exchange_explicit(&end->ring->room_wanted, 1, memory_order_seq_cst);
+	atomic_exchange_explicit(&end->ring->room_wanted, 1, memory_order_acq_rel);
 }
 /* Consumer, after ring_release(): returns whether to signal the producer, true once for each ring_arm_room(). */
 static inline bool ring_room_wanted(struct ring_end *end)
 {
-	return atomic_exchange_explicit(&end->ring->room_wanted, 0, memory_order_seq_cst) != 0;
+	return atomic_exchange_explicit(&end->ring->room_wanted, 0, memory_order_acq_rel) != 0;
 }
