@@ -5,7 +5,6 @@
  * section 5.12, whose one queue has requests and their answers) and serves a file
  * port (skerry/file_port.h), one request at a time.
  */
-#include <stdatomic.h>
 #include <skerry/file_port.h>
 #include "../driver/virtio.h"
 #include "../program/program.h"
@@ -94,7 +93,7 @@ static const char *start_device(struct server *server, const struct process_info
 static void serve_port(struct server *server)
 {
 	struct file_port *port = server->port;
-	const uint64_t asked = atomic_load_explicit(&port->asked, memory_order_acquire);
+	const uint64_t asked = file_port_asked(port);
 	struct file_request request;
 	struct file_answer answer;
 
@@ -105,7 +104,7 @@ static void serve_port(struct server *server)
 	volume_serve(&server->volume, &request, file_port_data(port), &answer);
 	__builtin_memcpy(&port->answer, &answer, sizeof(answer));
 	server->served = asked;
-	atomic_store_explicit(&port->answered, asked, memory_order_release);
+	file_port_answer(port, asked);
 	notification_signal(PROCESS_SLOT_PEER);
 	if (healthy && server->volume.failed)
 		program_say("the host could not store what was written, or the folder has gone: changes end here", 0);
@@ -131,7 +130,7 @@ _Noreturn void program_main(const struct process_info *info)
 		program_fail("the host does not give the folder: error", (uint64_t)-error);
 	for (;;) {
 		serve_port(&server);
-		if (atomic_load_explicit(&server.port->asked, memory_order_acquire) == server.served)
+		if (file_port_asked(server.port) == server.served)
 			program_wait();
 	}
 }

@@ -24,9 +24,9 @@ static long exchange(unsigned volume, struct file_request *request, struct file_
 
 	request->life = platform_info()->life;
 	memcpy(&port->request, request, sizeof(*request));
-	atomic_store_explicit(&port->asked, number, memory_order_release);
+	file_port_ask(port, number);
 	platform_volume_ask(volume - 1);
-	while (atomic_load_explicit(&port->answered, memory_order_acquire) != number) {
+	while (!file_port_is_answered(port, number)) {
 		if (atomic_load_explicit(&port->gone, memory_order_acquire))
 			return -EIO;
 		platform_volume_wait(volume - 1);

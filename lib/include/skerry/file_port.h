@@ -27,6 +27,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -135,6 +137,27 @@ struct file_port {
 	_Alignas(64) struct file_answer answer;
 };
 _Static_assert(sizeof(struct file_port) <= FILE_PORT_DATA, "the head fits");
+
+/* The program: passes request `number` to the server. It has stored the request and its data before. */
+static inline void file_port_ask(struct file_port *port, uint64_t number)
+{
+	atomic_store_explicit(&port->asked, number, memory_order_release);
+}
+/* The server: returns the number of the last request, which may be read from then on. */
+static inline uint64_t file_port_asked(const struct file_port *port)
+{
+	return atomic_load_explicit(&port->asked, memory_order_acquire);
+}
+/* The server: passes the answer to request `number`, which it has stored before. */
+static inline void file_port_answer(struct file_port *port, uint64_t number)
+{
+	atomic_store_explicit(&port->answered, number, memory_order_release);
+}
+/* The program: returns whether request `number` is answered; the answer may be read from then on. */
+static inline bool file_port_is_answered(const struct file_port *port, uint64_t number)
+{
+	return atomic_load_explicit(&port->answered, memory_order_acquire) == number;
+}
 
 /* Returns the data area of a port. */
 static inline char *file_port_data(void *port) { return (char *)port + FILE_PORT_DATA; }
