@@ -32,9 +32,11 @@ static void draw(void)
 {
 	uint64_t ticket = DRAWING;
 	show(DRAWING);
-	for (uint32_t i = 1; i < ROOT->ledger_count; i++)
-		if (shown(i) > ticket)
-			ticket = shown(i);
+	for (uint32_t i = 1; i < ROOT->ledger_count; i++) {
+		const uint64_t other = shown(i); /* once: its cluster may take it back meanwhile */
+		if (other > ticket)
+			ticket = other;
+	}
 	turn.ticket = ticket + 1;
 	turn.drawn_at = read_tsc();
 	show(turn.ticket);
