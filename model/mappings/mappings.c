@@ -283,6 +283,29 @@ static void all_are_gone(void)
 	EXPLORE_CHECK(!hosted_touch(machine, 2, AT), "a frame can be used that is not mapped");
 }
 
+/* Two cores unmap what a third one has in its TLB: both ask it to flush, by bits of one word. */
+static void unmap_what_one_uses(void)
+{
+	_Static_assert(CORE_SHIFT == 1, "cores 0 and 1 are in one word");
+	map_a_copy(3, GRANULARITY_FINE);
+	copy(SECOND, FRAME, READ_WRITE, 0);
+	map(SECOND, 1);
+	b = make_thread(B, 100, 2);
+	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(B, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE, B + 1)), 0);
+	EXPECT(call(B, TCB_RESUME, NONE, NONE), 0);
+	EXPECT(hosted_touch(machine, 2, AT) && hosted_touch(machine, 2, AT + 4096), true);
+	machine_invokes(root, COPY, FRAME_UNMAP, 0, 0, 0);
+	machine_invokes(a, SECOND, FRAME_UNMAP, 0, 0, 0);
+}
+
+static void one_has_neither(void)
+{
+	machine_check();
+	EXPLORE_CHECK(!hosted_touch(machine, 2, AT) && !hosted_touch(machine, 2, AT + 4096),
+	              "a frame can be used that is not mapped");
+}
+
 /* The domain dies while A unmaps: as a reader before, as a writer after. */
 static void domain_dies(void)
 {
@@ -424,6 +447,7 @@ static const struct explore_case cases[] = {
 	MACHINE_CASE("another frame takes an address", 3, unmap_and_use_again, the_other_or_none),
 	MACHINE_CASE("each unmaps what the other uses", 2, unmap_each_others, both_are_gone),
 	MACHINE_CASE("each unmaps, in two words of cores", 3, unmap_in_two_words, all_are_gone),
+	MACHINE_CASE("two unmap what a third core uses", 3, unmap_what_one_uses, one_has_neither),
 	MACHINE_CASE("a domain goes", 2, domain_dies, unmapped),
 	MACHINE_CASE("a domain's granularity changes", 2, made_coarse, it_is_gone),
 	MACHINE_CASE("frames go", 2, frame_goes, copies_are_gone),
