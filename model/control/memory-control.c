@@ -109,11 +109,11 @@ static void takes_when_told(uint32_t own)
 {
 	uint64_t seen = 0;
 	for (uint32_t taken = 0; taken < PIECES;) {
-		if (atomic_load_explicit(&control()->changes, memory_order_acquire) == seen) {
+		if (memory_changes(control()) == seen) {
 			explore_relax();
 			continue;
 		}
-		seen = atomic_load_explicit(&control()->changes, memory_order_acquire);
+		seen = memory_changes(control());
 		taken += take_own(own);
 	}
 }

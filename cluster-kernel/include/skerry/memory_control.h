@@ -109,3 +109,8 @@ static inline void memory_changed(struct memory_control *c)
 {
 	atomic_fetch_add_explicit(&c->changes, 1, memory_order_release);
 }
+/* Returns how many changes there were. What they changed is seen by memory_read() from then on. */
+static inline uint64_t memory_changes(const struct memory_control *c)
+{
+	return atomic_load_explicit(&c->changes, memory_order_acquire);
+}

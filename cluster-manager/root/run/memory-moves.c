@@ -131,7 +131,7 @@ static void take_back(void)
 static uint32_t take_own(void)
 {
 	int error;
-	seen = atomic_load_explicit(&control_words()->changes, memory_order_acquire);
+	seen = memory_changes(control_words());
 	uint32_t pieces = take_parked(ROOT->cluster, UINT64_MAX, &error);
 	again = error ? AGAIN : 0;
 	if (pieces)
@@ -141,7 +141,7 @@ static uint32_t take_own(void)
 
 static void orders_poll(void)
 {
-	if (atomic_load_explicit(&control_words()->changes, memory_order_acquire) == seen && (!again || --again))
+	if (memory_changes(control_words()) == seen && (!again || --again))
 		return;
 	uint32_t pieces = take_own();
 	if (pieces)
