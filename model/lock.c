@@ -164,7 +164,7 @@ static void in_turn(unsigned self)
 }
 
 #ifdef CLH_LOCK_H
-/* clh_held() beside a holder and a core that queues: a core that finds the lock released sees what a holder has left. */
+/* clh_held() beside a holder and a core that queues: one that finds the lock released sees what its holder left. */
 static struct clh_lock queue;
 static struct clh_place place[2];
 static _Atomic uint64_t left; /* by the last holder */

@@ -93,7 +93,8 @@ def main() -> int:
     process.heed_signals()
     say = Console(stderr=True)
     every = load()
-    chosen = [m for m in every if options.only.lower() in f"{m.area} {m.name} {m.where} {'; '.join(m.tests)}".lower()]
+    word = options.only.lower()
+    chosen = [m for m in every if not m.argued and word in f"{m.area} {m.name} {m.where} {'; '.join(m.tests)}".lower()]
     if not chosen:
         raise CatalogueError(f"--only {options.only}: no mistake has this word")
     if options.explored is not None:

@@ -14,6 +14,8 @@ with
   these arguments, `seen by TEST | CASE | FINDS` is one case of the explorer, which must say FINDS. Without a test's
   name, that of the section. A test has the name that its meson.build gives it, or is a stage (stages.py).
 - `unseen: REASON`, where no test that runs everywhere can see it.
+- `argued: REASON`, where it is no mistake but a weaker memory order (orders.py) that would do as well, or of which
+  no test can depend. It is never tried.
 
 A line that is indented by eight blanks goes on with the one before; one that begins with # is a comment.
 """
@@ -34,7 +36,7 @@ from tests.mistakes.source import Source
 
 LIST = Path(__file__).with_name("list")
 KERNEL, MANAGER = Path("cluster-kernel"), Path("cluster-manager")
-SEEN, UNSEEN, UNIT, BECOMES, BAR = "seen by ", "unseen: ", ":: ", "=>", " | "
+SEEN, UNSEEN, ARGUED, UNIT, BECOMES, BAR = "seen by ", "unseen: ", "argued: ", ":: ", "=>", " | "
 INDENT = "    "
 LINE_END = "⏎"  # in a change: the end of a line, where it matters
 
@@ -90,6 +92,7 @@ class Mistake:
     breaks: str = ""  # the promise that it breaks
     seen_by: tuple[Seen, ...] = ()
     unseen: str = ""  # why no test that runs everywhere can see it
+    argued: str = ""  # why it is no mistake
     digest: str = ""  # a verdict is fresh while it stays the same; empty: the mistake does not fit the tree
 
     @property
@@ -221,6 +224,8 @@ def _with(mistake: Mistake, line: str, file: Path | None) -> Mistake:
         return replace(mistake, seen_by=_seen(line.removeprefix(SEEN), mistake.seen_by))
     if line.startswith(UNSEEN):
         return replace(mistake, unseen=line.removeprefix(UNSEEN))
+    if line.startswith(ARGUED):
+        return replace(mistake, argued=line.removeprefix(ARGUED), seen_by=())
     return replace(mistake, changes=(*mistake.changes, _change(line, file)))
 
 

@@ -102,6 +102,7 @@ def page(mistakes: list[Mistake], verdicts: Verdicts) -> str:
     tried = {m.key: v for m in mistakes if (v := verdicts.of(m))}
     count = Counter(verdict.verdict for verdict in tried.values())
     known = sum(m.key in tried and tried[m.key].verdict == SURVIVED and bool(m.unseen) for m in mistakes)
+    argued = sum(bool(mistake.argued) for mistake in mistakes)
     lines = [
         "<!-- SPDX-License-Identifier: BSD-2-Clause -->",
         "# Planted mistakes",
@@ -113,7 +114,8 @@ def page(mistakes: list[Mistake], verdicts: Verdicts) -> str:
         "",
         f"{len(mistakes)} mistakes: {count[CAUGHT]} caught, {count[SURVIVED]} survived ({known} of them with a "
         f"reason), "
-        f"{count[UNFIT]} unfit (do not compile), {len(mistakes) - len(tried)} not tried yet.",
+        f"{count[UNFIT]} unfit (do not compile), {argued} argued to be none, {len(mistakes) - len(tried) - argued} not "
+        f"tried yet.",
     ]
     for area in dict.fromkeys(m.area for m in mistakes):
         lines += ["", f"## {area.replace('-', ' ').capitalize()}", "",
@@ -126,6 +128,8 @@ def page(mistakes: list[Mistake], verdicts: Verdicts) -> str:
 
 
 def _outcome(mistake: Mistake, verdict: Verdict | None) -> str:
+    if mistake.argued:
+        return f"argued: {mistake.argued}"
     if not verdict:
         return "not tried yet" + (f": {mistake.unseen}" if mistake.unseen else "")
     return verdict.by if verdict.verdict == CAUGHT else f"**{verdict.verdict}** {verdict.by or mistake.unseen}".rstrip()

@@ -37,10 +37,10 @@ def test_verdicts(tmp_path: Path) -> None:
     assert verdict and (verdict.verdict, verdict.by) == (CAUGHT, "capabilities, clh")
     assert Verdicts([replace(every[2], digest="01234567")], kept.path).of(replace(every[2], digest="01234567")) is None
     assert again.of(every[1]) is None
-    text = page(every, again)
-    assert (
-        "3 mistakes: 1 caught, 1 survived (0 of them with a reason), 0 unfit (do not compile), 1 not tried yet." in text
-    )
+    text = page([*every, replace(mistake("d"), argued="nothing reads it")], again)
+    assert ("4 mistakes: 1 caught, 1 survived (0 of them with a reason), 0 unfit (do not compile), 1 argued to be "
+            "none, 1 not tried yet." in text)
+    assert "argued: nothing reads it" in text
 
 
 def test_same_effect(tmp_path: Path) -> None:
