@@ -258,7 +258,49 @@ static void once(void)
 	              "a signal is lost in a deadline");
 }
 
+enum { OTHER = NOTE + 9 };
+
+/* Root signals the threads of two cores in one call; one of them idles, the other is about to wait. */
+static void signal_set(void)
+{
+	make_a_on(3, 1);
+	wait_on(1);
+	b = make_thread(B, 100, 2);
+	make(OBJECT_NOTIFICATION, 0, OTHER, 1);
+	machine_program(root, (struct hosted_call){ .number = SYS_SIGNAL_SET, .cptr = NOTE,
+	                                            .word = { 1 | 1 << (OTHER - NOTE) } }, 0);
+	machine_does(b, SYS_WAIT, OTHER);
+}
+
+static void both_woke(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && badge(a) == 1, "the first of a set sleeps");
+	EXPLORE_CHECK(running(2) == b && badge(b) == 1, "the second of a set sleeps");
+}
+
+/* The call leaves the kernel between the two, and A takes the first word then. */
+static void signal_set_in_parts(void)
+{
+	make_a_on(2, 1);
+	make(OBJECT_NOTIFICATION, 0, OTHER, 1);
+	machine->kernel.work_budget = 1;
+	machine_program(root, (struct hosted_call){ .number = SYS_SIGNAL_SET, .cptr = NOTE,
+	                                            .word = { 1 | 1 << (OTHER - NOTE) } }, 0);
+	machine_does(a, SYS_WAIT, NOTE);
+}
+
+static void each_signalled_once(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 1, "the first of a set sleeps");
+	EXPLORE_CHECK(!note_word() && ((struct notification *)slot_of(OTHER)->cap.object)->word == 1,
+	              "a member of a set was signalled twice, or not at all");
+}
+
 static const struct explore_case cases[] = {
+	MACHINE_CASE("a set on two cores", 3, signal_set, both_woke),
+	MACHINE_CASE("a set in parts", 2, signal_set_in_parts, each_signalled_once),
 	MACHINE_CASE("a wait meets a signal", 2, signal_and_wait, a_woke),
 	MACHINE_CASE("a signal to an idle core", 2, signal_to_idle, a_woke),
 	MACHINE_CASE("two signals, two waits", 2, signal_twice, machine_check),

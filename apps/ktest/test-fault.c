@@ -207,7 +207,7 @@ static void unknown_call(struct worker *self)
 
 TEST(unknown, 1, 0, "fault: an unknown system call is a fault with its whole number")
 {
-	static const uint64_t number[] = { 0, SYS_SIGNAL_WAIT + 1, 255, 1ull << 31, 1ull << 32, ~0ull,
+	static const uint64_t number[] = { 0, SYS_SIGNAL_SET + 1, 255, 1ull << 31, 1ull << 32, ~0ull,
 	                                   1ull << 32 | SYS_SIGNAL };
 	for (unsigned i = 0; i < 7; i++) {
 		struct trial p = trial_make(unknown_call, 50, 0);

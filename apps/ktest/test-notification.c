@@ -307,3 +307,46 @@ TEST(signal_wait_remote_back_and_forth, 2, 0, "signal and wait: two hundred wake
 {
 	ping_pong(ping_at_once, pong_at_once, last_core(), 200);
 }
+
+/* Each of 63 members wakes a thread of some core, and the last is refused. */
+TEST(signal_set, 1, 0, "signal set: one call wakes the waiters of all cores, up to the first that is refused")
+{
+	enum { WAITERS = 12 };
+	uint64_t n = objects(OBJECT_NOTIFICATION, 0, 64), word, set = (1ull << WAITERS) - 1;
+	struct worker *w[WAITERS];
+	for (unsigned i = 0; i < WAITERS; i++)
+		w[i] = wait(n + i, i % cores());
+	check_ok(notification_signal_set(n, &set));
+	check_eq(set, 0);
+	for (unsigned i = 0; i < WAITERS; i++) {
+		until(w[i]->done);
+		check_eq(w[i]->out[0], 0);
+		check_eq(w[i]->out[1], 1);
+	}
+	set = ~0ull;
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, n + 40));
+	check_error(notification_signal_set(n, &set), BAD_CAP);
+	check_eq(set, ~0ull << 40);
+	for (unsigned i = 0; i < 64; i++) {
+		if (i == 40)
+			continue;
+		check_ok(notification_poll(n + i, &word));
+		check_eq(word, i < 40);
+	}
+}
+
+TEST(signal_set_refused, 1, 0, "signal set: BAD_CAP and NO_RIGHTS as for a signal, and the rest of the set")
+{
+	uint64_t n = object(OBJECT_NOTIFICATION, 0), word, set = 0;
+	uint64_t bad[] = { object(OBJECT_ENDPOINT, 0), object(OBJECT_TCB, 0), slot(), 0, ~0ull };
+	check_ok(notification_signal_set(~0ull, &set));
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		set = 1;
+		check_error(notification_signal_set(bad[i], &set), BAD_CAP);
+		check_eq(set, 1);
+	}
+	check_error(notification_signal_set(copy_of(n, RIGHT_READ), &set), NO_RIGHTS);
+	check_ok(notification_signal_set(copy_of(n, RIGHT_WRITE), &set));
+	check_ok(notification_poll(n, &word));
+	check_eq(word, 1);
+}

@@ -151,6 +151,32 @@ static uint64_t do_signal_wait(struct cpu *cpu, struct thread *thread, const str
 	return do_wait(cpu, thread, slot, true);
 }
 
+/*
+ * Signals each notification of a set. What is signalled leaves the set in the thread's register, so a call that is made
+ * again, after a preemption point or as the writer, goes on where it was. Never visits another core: an object that is
+ * away makes the entry exclusive.
+ */
+static __attribute__((noinline)) uint64_t do_signal_set(struct cpu *cpu, struct thread *thread, uint64_t first)
+{
+	struct context *context = &thread->context;
+	uint64_t left = context_word(context, 0);
+	kernel_assert(!visits(cpu, thread));
+	while (left) {
+		const struct slot *slot = cspace_lookup(thread, first + (uint64_t)__builtin_ctzll(left));
+		if (!slot_is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE))
+			return slot_is(slot, OBJECT_NOTIFICATION, 0) ? SKERRY_NO_RIGHTS : SKERRY_BAD_CAP;
+		notification_signal(cpu, (struct notification *)slot->cap.object, slot->cap.badge);
+		if (take_signal_deferred(cpu))
+			return KERNEL_EXCLUSIVE;
+		left &= left - 1;
+		context_set_word(context, 0, left);
+		work_done(cpu, WORK_WAKE_TIMED);
+		if (left && work_over(cpu))
+			return KERNEL_AGAIN;
+	}
+	return SKERRY_OK;
+}
+
 /* The kernel never waits for the console with the lock held: the thread makes the call again until there is room. */
 static uint64_t do_debug_put(struct cpu *cpu, const struct thread *thread, const struct slot *slot)
 {
@@ -214,7 +240,8 @@ static inline __attribute__((always_inline)) uint64_t dispatch_call(struct cpu *
 	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
 	case SYS_DEBUG_PUT: return do_debug_put(cpu, thread, slot);
 	case SYS_SIGNAL_WAIT: return do_signal_wait(cpu, thread, slot);
-	default: return SKERRY_BAD_SYSCALL;
+	/* not a case: the switch of dynamic would cost Wait an instruction more */
+	default: return number == SYS_SIGNAL_SET ? do_signal_set(cpu, thread, cptr) : SKERRY_BAD_SYSCALL;
 	}
 }
 

@@ -394,6 +394,10 @@ static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 		s.call.number = SYS_SIGNAL_WAIT;
 		s.call.reply = one_in(16) ? any_slot()
 		               : slot_of_type(one_in(8) ? OBJECT_DOORBELL : OBJECT_NOTIFICATION);
+		if (one_in(3)) {
+			s.call.number = SYS_SIGNAL_SET;
+			s.word[0] = 1 | any_word();
+		}
 	}
 	if (careful)
 		be_careful(&s);

@@ -232,6 +232,28 @@ static void signal_and_wait(struct outcome *o)
 	note_wait(o, a);
 }
 
+/* B signals A and the other object in one call; what is refused is reached last. */
+static void sets(struct outcome *o)
+{
+	const uint64_t other = 1ull << (OTHER - NOTE), bad = 1ull << 63;
+	wait_on(1, NOTE, 0);
+	EXPECT(running(1), b);
+	note(o, syscall_on(1, SYS_SIGNAL_SET, NOTE, 0, W(1 | other), NONE, 0));
+	EXPECT(running(1), a);
+	note_wait(o, a);
+	note(o, word(b, 0));
+	note(o, on_home(SYS_POLL, OTHER, 0));
+	note(o, badge(c));
+	note(o, syscall_on(1, SYS_SIGNAL_SET, NOTE, 0, W(1 | other | bad), NONE, 0)); /* BAD_CAP */
+	note(o, word(a, 0));
+	note(o, on_home(SYS_POLL, NOTE, 0));
+	note(o, badge(c));
+	note(o, syscall_on(1, SYS_SIGNAL_SET, NOTE, 0, W(other | 1 << (READ_ONLY - NOTE)), NONE, 0)); /* NO_RIGHTS */
+	note(o, word(a, 0));
+	note(o, on_home(SYS_POLL, OTHER, 0));
+	note(o, badge(c));
+}
+
 static void calls(struct outcome *o)
 {
 	on_home(SYS_RECV, ENDPOINT, REPLY);
@@ -356,6 +378,7 @@ static void same_signals(void) { compare(signals); }
 static void same_waits(void) { compare(waits); }
 static void same_deadlines(void) { compare(deadlines); }
 static void same_signal_and_wait(void) { compare(signal_and_wait); }
+static void same_sets(void) { compare(sets); }
 static void same_calls(void) { compare(calls); }
 static void same_sends(void) { compare(sends); }
 static void same_receives(void) { compare(receives_from_away); }
@@ -371,6 +394,7 @@ TESTS(localities) = {
 	{ "waits", same_waits, CORES },
 	{ "deadlines", same_deadlines, CORES },
 	{ "signal and wait", same_signal_and_wait, CORES },
+	{ "signals to a set", same_sets, CORES },
 	{ "calls", same_calls, CORES },
 	{ "sends", same_sends, CORES },
 	{ "receives", same_receives, CORES },

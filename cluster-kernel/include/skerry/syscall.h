@@ -24,8 +24,8 @@
  * The bases of FS and GS are those that TCB_SET_TLS and TCB_WRITE_REGISTERS set;
  * what a program sets by WRFSBASE or WRGSBASE may be lost at any time.
  *
- * A system call that has much to do (revocation, protection, deletion, zeroing) stops now
- * and then and is made again by itself: interrupts and other cores get their
+ * A system call that has much to do (revocation, protection, deletion, zeroing, waking)
+ * stops now and then and is made again by itself: interrupts and other cores get their
  * turn, the caller sees one call. (Unless it deletes the capability through which
  * it was made, and has more to do: then it ends with BAD_CAP, and the kernel does
  * the rest by and by.) A thread that is suspended while it waits
@@ -76,6 +76,11 @@ enum skerry_syscall {
 	 * this core runs when the caller sleeps. No signal is made where BAD_CAP or NO_RIGHTS is answered, for either
 	 * capability. A thread that is suspended while it waits makes WAIT again. Errors: TIMED_OUT, DELETED. */
 	SYS_SIGNAL_WAIT,
+	/* Up to 64 notifications at once: for each bit i of RDX, from bit 0 on, SIGNAL the notification that capability
+	 * pointer RDI + i names. The cores on which threads are woken get one round of interrupts. The first that is
+	 * refused ends the call. RDX is then the mask of those that were not signalled, the refused one included; it
+	 * is 0 after success. */
+	SYS_SIGNAL_SET,
 };
 
 /* Message info: bits 0-6 length in words, 7-8 number of capabilities, 12-63 label. */

@@ -64,6 +64,18 @@ static inline int notification_signal_wait(uint64_t peer, uint64_t notification,
 	return error;
 }
 
+/*
+ * Signals the notification that capability pointer `first` + i names for each bit i of *set, in one system call. *set
+ * is then the mask of those that were not signalled: 0 unless an error is returned.
+ */
+static inline int notification_signal_set(uint64_t first, uint64_t *set)
+{
+	struct message m = { .word = { *set } };
+	int error = system_call(SYS_SIGNAL_SET, first, 0, &m);
+	*set = m.word[0];
+	return error;
+}
+
 static inline int notification_poll(uint64_t notification, uint64_t *word)
 {
 	struct message m = { 0 };
