@@ -7,10 +7,10 @@ enum { BELLS = PLATFORM_NET + 1 };
 struct thread threads[THREADS_MAX];
 unsigned thread_places = MODEL_THREADS;
 
-/* The layer's lock and the notifications are the machine's: waiting for them is no loop that could be explored. */
-static struct explore_line lock_line, bell_line[BELLS];
+/* Locks and notifications are the machine's: waiting for them is no loop that could be explored. */
+static struct explore_line lock_line[MODEL_LOCKS], bell_line[BELLS];
 static struct {
-	bool held, rung[BELLS], ended[EXPLORE_THREADS];
+	bool held[MODEL_LOCKS], rung[BELLS], ended[EXPLORE_THREADS];
 	uint64_t time, wakes[BELLS]; /* wakes: deadlines of the threads that wait */
 } machine;
 static _Atomic uint32_t own[EXPLORE_THREADS]; /* each thread's: its writes are seen before what it raises */
@@ -19,7 +19,7 @@ void model_set_up(void)
 {
 	for (unsigned i = 0; i < MODEL_THREADS; i++)
 		threads[i] = (struct thread){ .index = i, .tid = (int)i + 1 };
-	explore_name(&lock_line, sizeof(lock_line), "lock");
+	explore_name(lock_line, sizeof(lock_line), "locks");
 	explore_name(bell_line, sizeof(bell_line), "notifications");
 	explore_hardware(&machine, sizeof(machine));
 }
@@ -32,34 +32,47 @@ static void raise(struct explore_line *line)
 	explore_raise(line);
 }
 
-static bool is_free(void *argument)
-{
-	(void)argument;
-	return !machine.held;
-}
+static bool is_free(void *argument) { return !machine.held[(uintptr_t)argument]; }
 
 struct thread *thread_self(void) { return &threads[explore_self()]; }
 
 /* For assertions. What the lock guards is plain memory here: whoever touches it without the lock is a data race. */
+#ifdef LAYER_CORES
+struct lock layer_mutex = { .state = LOCK_HELD };
+#else
 _Atomic int layer_held = 1;
+#endif
 
-void layer_lock(void)
+void model_take(unsigned lock)
 {
-	explore_rest(&lock_line, is_free, 0);
-	machine.held = true;
+	explore_rest(&lock_line[lock], is_free, (void *)(uintptr_t)lock);
+	machine.held[lock] = true;
 }
 
-void layer_unlock(void)
+void model_release(unsigned lock)
 {
-	raise(&lock_line);
-	machine.held = false;
+	raise(&lock_line[lock]);
+	machine.held[lock] = false;
 }
+
+bool model_is_taken(unsigned lock) { return machine.held[lock]; }
+
+void layer_lock(void) { model_take(0); }
+void layer_unlock(void) { model_release(0); }
 
 void platform_signal(unsigned notification)
 {
 	raise(&bell_line[notification]);
 	machine.rung[notification] = true;
 }
+
+#ifdef LAYER_CORES
+void platform_signal_set(uint64_t set)
+{
+	for (; set; set &= set - 1)
+		platform_signal((unsigned)__builtin_ctzll(set));
+}
+#endif
 
 static bool awake(void *argument)
 {

@@ -17,6 +17,12 @@ enum { MODEL_PEER = MODEL_THREADS, MODEL_PEERS = 2 }; /* the notifications of ot
 /* Takes a pending signal of PLATFORM_NET without waiting. Returns whether there was one. */
 bool model_take_signal(void);
 
+/* Locks of the machine; number 0 is the layer's. */
+enum { MODEL_LOCKS = 3 };
+void model_take(unsigned lock);
+void model_release(unsigned lock);
+bool model_is_taken(unsigned lock);
+
 void model_set_up(void); /* a case's set_up */
 void model_set_time(uint64_t now); /* by a thread without the lock */
 /* Sleep until `*condition`, which the lock protects, as system calls that block do. */

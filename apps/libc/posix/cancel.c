@@ -27,8 +27,10 @@ long thread_interrupt(int tid)
 	require(layer_is_locked() && tid > 0);
 	for (struct thread *t = threads; t < threads + thread_places; t++)
 		if (t->tid == tid) {
+#ifndef LAYER_CORES
 			if (t->futex)
-				thread_signal(t);
+#endif
+				thread_signal(t); /* several cores: it may be about to wait, without the layer's lock */
 			event_notify();
 			return 0;
 		}

@@ -92,6 +92,19 @@ void event_leave(void)
 	event_settle();
 }
 
+#ifdef LAYER_CORES
+_Atomic bool event_has_sockets;
+
+void event_leave_unlocked(void)
+{
+	if (!atomic_load_explicit(&event_has_sockets, memory_order_relaxed))
+		return;
+	layer_lock();
+	event_leave();
+	layer_unlock();
+}
+#endif
+
 /* Sends the signals that net_hold_signal() has held back, for the caller does not sleep on PLATFORM_NET. */
 static void signal_held(void)
 {

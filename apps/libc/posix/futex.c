@@ -12,6 +12,8 @@ enum {
 	FUTEX_PRIVATE = 128, FUTEX_CLOCK_REALTIME = 256,
 };
 
+#ifndef LAYER_CORES /* else: futex-buckets.c */
+
 static uint64_t order;
 
 static struct thread *longest_waiter(const uint32_t *address)
@@ -76,6 +78,8 @@ static int futex_wait(const uint32_t *address, uint32_t expected, uint64_t deadl
 	}
 }
 
+#endif
+
 /* FUTEX_WAIT_BITSET's time is absolute, by the monotonic or the real-time clock. */
 static uint64_t absolute_deadline(const struct timespec *when, bool realtime)
 {
@@ -92,7 +96,7 @@ long sys_futex(const long *a)
 {
 	const uint32_t *address = (const uint32_t *)a[0];
 	const struct timespec *time = (const struct timespec *)a[3];
-	int count = (int)a[2], woken;
+	int count = (int)a[2];
 
 	switch (a[1] & ~(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME)) {
 	case FUTEX_WAIT:
@@ -106,13 +110,22 @@ long sys_futex(const long *a)
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 		return futex_wake(address, count);
+#ifdef LAYER_CORES
+	case FUTEX_CMP_REQUEUE: {
+		const uint32_t expected = (uint32_t)a[5];
+		return futex_requeue(address, (const uint32_t *)a[4], count, (int)a[3], &expected);
+	}
+	case FUTEX_REQUEUE:
+		return futex_requeue(address, (const uint32_t *)a[4], count, (int)a[3], 0);
+#else
 	case FUTEX_CMP_REQUEUE:
 		if (*address != (uint32_t)a[5])
 			return -EAGAIN;
 		/* fall through */
 	case FUTEX_REQUEUE:
-		woken = futex_wake(address, count);
-		return woken + futex_requeue(address, (const uint32_t *)a[4], (int)a[3]);
+		count = futex_wake(address, count);
+		return count + futex_requeue(address, (const uint32_t *)a[4], (int)a[3]);
+#endif
 	default:
 		return -ENOSYS; /* priority inheritance; musl asks and does without */
 	}

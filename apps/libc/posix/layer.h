@@ -77,13 +77,21 @@ size_t resident_untouched(void);
 
 /* thread.c */
 struct thread {
+#ifdef LAYER_CORES
+	_Alignas(64)            /* threads of several cores share no cache line */
+#endif
 	int tid;                /* 0: this place is free */
 	unsigned index;         /* its TCB, notification and IPC buffer at the platform */
 	uintptr_t tls;          /* what %fs:0 reads in this thread */
 	int *clear_tid;         /* zeroed and woken when the thread ends */
 	void *robust_list;      /* its robust mutexes, as it has said; musl walks the list itself */
+#ifdef LAYER_CORES
+	struct thread *futex_next;      /* behind it in its bucket's queue, which the bucket's lock protects */
+	const uint32_t *_Atomic futex;  /* what it waits for, null when woken; written under the bucket's lock */
+#else
 	const uint32_t *futex;  /* what it waits for, null when woken */
 	uint64_t futex_order;   /* the longest waiter is woken first */
+#endif
 	bool event_waiter;      /* sleeps in event_wait() on its own notification */
 	/* in a cancellation point: becomes nonzero when the thread is cancelled; else null */
 	const volatile int *cancel;
@@ -99,6 +107,9 @@ static inline bool thread_is_first(void)
 	__asm__("mov %%fs:0, %0" : "=r"(tls));
 	return tls == threads[0].tls;
 }
+#ifdef LAYER_CORES
+void thread_leave(unsigned index); /* for platform_thread_end(), when it has left the thread's stack */
+#endif
 /* Give up the lock until the thread is signalled or `deadline` (TSC, 0: none) passes; may also return early. */
 void thread_sleep(struct thread *, uint64_t deadline);
 void thread_signal(struct thread *);
@@ -133,14 +144,34 @@ void signal_thread_end(const struct thread *);
 /* not-provided.c: -ENOSYS; the first time the console names the call. */
 long call_not_provided(unsigned long number);
 
-/* futex.c */
+/* futex.c; in the form for several cores futex-buckets.c, which needs no lock of the layer's */
 int futex_wake(const uint32_t *address, int count);
+#ifdef LAYER_CORES
+int futex_wait(const uint32_t *address, uint32_t expected, uint64_t deadline);
+int futex_wake_by(const struct thread *self, const uint32_t *address, int count); /* futex_wake() without its TLS */
+/*
+ * Wakes up to `wake` threads that wait at `from`, then lets up to `move` others wait at `to`. Returns how many these
+ * are together, or -EAGAIN: `expected` is not null, and the word at `from` is another.
+ */
+int futex_requeue(const uint32_t *from, const uint32_t *to, int wake, int move, const uint32_t *expected);
+#endif
 
 /* event.c: sleeping until some file's readiness changes; event_wait() and event_notify() are in posix.h. */
 /* After a system call that may have run the network: the poller, if one sleeps, wakes in time for what is due. */
 void event_settle(void);
 /* Before a thread sleeps elsewhere or ends: what it wrote is sent, and the poller sees to the rest. */
 void event_leave(void);
+#ifdef LAYER_CORES
+extern _Atomic bool event_has_sockets; /* the program has made a socket: threads may leave something to be sent */
+/* event_leave() for a thread that does not hold the lock; takes it only where there may be something to do. */
+void event_leave_unlocked(void);
+static inline void event_socket_made(void)
+{
+	atomic_store_explicit(&event_has_sockets, true, memory_order_relaxed);
+}
+#else
+static inline void event_socket_made(void) {}
+#endif
 
 /* clock.c: deadlines in TSC cycles; never 0. */
 uint64_t deadline_after(uint64_t nanoseconds);

@@ -287,6 +287,17 @@ void platform_lock_sleep(unsigned self)
 		thread_yield(); /* there is no notification: platform_start() has said so */
 }
 
+void platform_signal_set(uint64_t set)
+{
+	if (!(set & (set - 1))) { /* one, or none */
+		if (set)
+			platform_signal((unsigned)__builtin_ctzll(set));
+		return;
+	}
+	while (notification_signal_set(SLOT_NOTIFICATION, &set)) /* platform_start() has told of what is missing */
+		set &= set - 1;
+}
+
 void platform_lock_wake(unsigned thread) { notification_signal(SLOT_LOCK + thread); }
 
 int platform_move(unsigned index, unsigned core) { return schedule_on(buffer_of(thread_self()->index), index, core); }
@@ -319,7 +330,7 @@ static _Noreturn void end_on_other_stack(unsigned index)
 {
 	const uint64_t info = message_info(TCB_SUSPEND, 0, 0);
 
-	layer_unlock(); /* the thread's own stack may be another's from here on */
+	thread_leave(index); /* the thread's own stack may be another's from here on */
 	atomic_store_explicit(&gone[index], true, memory_order_release);
 	for (;;)
 		__asm__ volatile("syscall" : : "a"((uint64_t)SYS_CALL), "D"(tcb_of(index)), "S"(info)

@@ -53,14 +53,16 @@ int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
 
 #ifdef LAYER_CORES
 /*
- * Releases the layer's lock and ends the calling thread. Its stack is not touched after that, nor are its TCB and its
- * IPC buffer when platform_thread_start() has waited for it.
+ * Leaves the calling thread's stack for good, calls thread_leave() and ends the thread. Its TCB and its IPC buffer are
+ * not touched any more when platform_thread_start() has waited for it.
  */
 _Noreturn void platform_thread_end(unsigned index);
 /* Moves thread `index`, which may be the caller, to a core of process_info.cores. 0 or an error of skerry/errors.h. */
 int platform_move(unsigned index, unsigned core);
 /* Returns when each thread of the program that runs on another core has executed a full barrier. */
 void platform_fence(void);
+/* platform_signal() of each thread in a set, a bit for each, with one round of interrupts to their cores. */
+void platform_signal_set(uint64_t threads);
 #else
 /* Store 0 to *lock and end the calling thread without touching its stack after that. */
 _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock);

@@ -52,6 +52,8 @@ long sys_socket(const long *a)
 {
 	struct file *file;
 	int type = (int)a[1];
+
+	event_socket_made();
 	int error = socket_create((int)a[0], type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), (int)a[2], &file);
 
 	if (error == -EAFNOSUPPORT)

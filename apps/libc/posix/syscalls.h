@@ -8,7 +8,16 @@
 
 enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 
+#ifdef LAYER_CORES
+#define LOCKED_BUT_CORES(X)
+#define UNLOCKED_CORES(X) X(futex)
+#else
+#define LOCKED_BUT_CORES(X) X(futex)
+#define UNLOCKED_CORES(X)
+#endif
+
 #define UNLOCKED_CALLS(X) \
+	UNLOCKED_CORES(X) \
 	X(clock_gettime) X(clock_getres) X(gettimeofday) X(time) X(getpid) X(getppid) X(gettid) \
 	X(getpgid) X(getsid) X(setsid) X(uname) X(getrusage) X(times) \
 	X(getrlimit) X(setrlimit) X(prlimit64) X(sched_yield) X(sched_getaffinity) X(sched_setaffinity) \
@@ -41,4 +50,4 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(socket) X(socketpair) X(bind) X(listen) X(accept) X(accept4) X(connect) X(getsockname) X(getpeername) \
 	X(setsockopt) X(getsockopt) X(shutdown) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg) \
 	X(mmap) X(munmap) X(mprotect) X(mremap) X(msync) X(madvise) X(mlock) X(munlock) X(brk) \
-	X(futex) X(exit) X(exit_group) X(nanosleep) X(clock_nanosleep) X(getrandom) X(sysinfo)
+	LOCKED_BUT_CORES(X) X(exit) X(exit_group) X(nanosleep) X(clock_nanosleep) X(getrandom) X(sysinfo)

@@ -61,6 +61,13 @@ long sys_arch_prctl(const long *a)
 	return a[0] == ARCH_SET_FS ? __set_thread_area((void *)a[1]) : -EINVAL;
 }
 
+/* Returns whether the thread's end is told by thread_leave(), below. */
+#ifdef LAYER_CORES
+static bool leaves_later(const struct thread *self) { return self->index != 0; }
+#else
+static bool leaves_later(const struct thread *self) { return (void)self, false; }
+#endif
+
 /* The lock stays held until the stack, which others may free now, is no longer needed. */
 static _Noreturn void thread_end(struct thread *self)
 {
@@ -68,7 +75,7 @@ static _Noreturn void thread_end(struct thread *self)
 
 	require(layer_is_locked() && self->tid && !self->futex && !self->event_waiter);
 	event_leave();
-	if (clear) {
+	if (clear && !leaves_later(self)) {
 		__atomic_store_n(clear, 0, __ATOMIC_RELEASE);
 		futex_wake((uint32_t *)clear, 1);
 	}
@@ -84,6 +91,25 @@ static _Noreturn void thread_end(struct thread *self)
 	platform_thread_end(self->index, &layer_held);
 #endif
 }
+
+#ifdef LAYER_CORES
+/*
+ * Tells that the thread has ended, and releases the layer's lock. The caller has left the thread's stack, which a
+ * joiner may use as soon as the word is clear; its TLS, which is there, must not be read either.
+ */
+void thread_leave(unsigned index)
+{
+	const struct thread *self = &threads[index];
+	int *clear = self->clear_tid;
+
+	require(layer_is_locked() && !self->tid);
+	if (clear) {
+		__atomic_store_n(clear, 0, __ATOMIC_RELEASE);
+		futex_wake_by(self, (uint32_t *)clear, 1);
+	}
+	layer_unlock();
+}
+#endif
 
 /* Runs the thread's function. Its result is ignored: a thread's result is in musl's struct. */
 static void thread_start(void *function, void *argument)

@@ -153,7 +153,7 @@ static void await_end(unsigned index)
 
 static _Noreturn void end_on_other_stack(unsigned index)
 {
-	layer_unlock();
+	thread_leave(index);
 	for (;;)
 		__asm__ volatile("movl $0, (%0)\n\tsyscall"
 		                 : : "r"(&ending[index]), "a"((long)SYS_exit), "D"(0L) : "rcx", "r11", "memory");
@@ -165,6 +165,12 @@ _Noreturn void platform_thread_end(unsigned index)
 	                 : : "r"(last_stack[index] + sizeof(last_stack[index])), "r"(end_on_other_stack), "D"(index)
 	                 : "memory");
 	__builtin_unreachable();
+}
+
+void platform_signal_set(uint64_t set)
+{
+	for (; set; set &= set - 1)
+		platform_signal((unsigned)__builtin_ctzll(set));
 }
 
 void platform_lock_sleep(unsigned self) { platform_wait(LOCKS + self, 0); }

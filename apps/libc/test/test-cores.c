@@ -322,6 +322,89 @@ TEST(threads_of_threads, "threads are created, joined, detached and cancelled on
 	return run_all(create_and_end, workers());
 }
 
+/* A thread's stack is the joiner's again when pthread_join() returns: the thread has left it. */
+static void *lend_a_stack(void *argument)
+{
+	enum { SIZE = 32 << 10 };
+	static _Alignas(4096) unsigned char stacks[MOST][SIZE];
+	unsigned char *stack = stacks[(uintptr_t)argument];
+	pthread_attr_t own;
+
+	if (pthread_attr_init(&own) || pthread_attr_setstack(&own, stack, SIZE))
+		return lend_a_stack;
+	for (unsigned i = 0; i < ROUNDS / 3; i++) {
+		pthread_t thread;
+		void *result;
+		if (pthread_create(&thread, &own, nothing, argument) || pthread_join(thread, &result) ||
+		    result != argument)
+			return lend_a_stack;
+		memset(stack, 0xff, SIZE);
+	}
+	return 0;
+}
+
+TEST(lent_stacks, "a joined thread has left its stack") { return run_all(lend_a_stack, workers()); }
+
+/* The word of each thread: it waits there until the thread before it has written the round. */
+static uint32_t cell[MOST];
+
+static void *wake_the_next(void *argument)
+{
+	const unsigned me = (unsigned)(uintptr_t)argument, next = (me + 1) % workers();
+
+	for (uint32_t i = 1; i <= ROUNDS; i++) {
+		__atomic_store_n(&cell[next], i, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &cell[next], 1 /* FUTEX_WAKE */, 1);
+		for (uint32_t old; (old = __atomic_load_n(&cell[me], __ATOMIC_ACQUIRE)) < i;)
+			syscall(SYS_futex, &cell[me], 0 /* FUTEX_WAIT */, old, 0);
+	}
+	return 0;
+}
+
+TEST(futexes_in_a_ring, "threads wake each other in a ring, each by a word of its own")
+{
+	memset(cell, 0, sizeof(cell));
+	return run_all(wake_the_next, workers());
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned generation, here;
+
+/* pthread_cond_broadcast() moves the waiters to the mutex; some of them give up instead. */
+static void *meet(void *argument)
+{
+	const bool impatient = (uintptr_t)argument % 2;
+
+	for (unsigned i = 0; i < ROUNDS / 3; i++) {
+		pthread_mutex_lock(&mutex);
+		const unsigned mine_now = generation;
+		if (++here == workers()) {
+			here = 0;
+			generation++;
+			pthread_cond_broadcast(&changed);
+		}
+		while (generation == mine_now) {
+			struct timespec soon;
+			clock_gettime(CLOCK_REALTIME, &soon);
+			soon.tv_nsec += 20000;
+			if (soon.tv_nsec >= 1000000000)
+				soon.tv_sec++, soon.tv_nsec -= 1000000000;
+			const int error = impatient ? pthread_cond_timedwait(&changed, &mutex, &soon)
+			                            : pthread_cond_wait(&changed, &mutex);
+			if (error && error != ETIMEDOUT)
+				return meet;
+		}
+		pthread_mutex_unlock(&mutex);
+	}
+	return 0;
+}
+
+TEST(condition_of_all, "a condition variable wakes all threads, some of which give up meanwhile")
+{
+	return run_all(meet, workers());
+}
+
 enum { SLOTS = 64 };
 static _Atomic(unsigned char *) slot[SLOTS];
 
