@@ -2,9 +2,9 @@
 /*
  * Fork and join (Uhlig 2007, section 4.1, Figure 7): the main thread, on core 0, signals a worker on each other core;
  * the last one that runs signals back. While they wait all other cores are halted, so that each signal is a wake-up on
- * another core. An emulator's plugin sees the moments (MARK): no clock of the guest is read in between. Where each
- * worker's notification is at home on its core, a signal is a message: the coordinator's call travels there and comes
- * back.
+ * another core; or it signals all of them in one call (SYS_SIGNAL_SET). An emulator's plugin sees the moments (MARK):
+ * no clock of the guest is read in between. Where each worker's notification is at home on its core, a signal is a
+ * message: the coordinator's call travels there and comes back.
  */
 #include <stdatomic.h>
 #include <skerry/mark.h>
@@ -30,9 +30,16 @@ static _Noreturn void worker_main(uint64_t woken)
 	}
 }
 
+/* In slots that follow each other where one call signals all. */
+static void make_notifications(bool at_once)
+{
+	const uint64_t first = at_once ? objects(OBJECT_NOTIFICATION, 0, workers) : 0;
+	for (unsigned core = 1; core <= workers; core++)
+		wake[core] = at_once ? first + core - 1 : badged(object_of(core, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
+}
+
 static void worker_start(unsigned core)
 {
-	wake[core] = badged(object_of(core, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
 	thread[core] = object(OBJECT_TCB, 0);
 	struct thread_registers registers = {
 		/* as after a call */
@@ -59,27 +66,43 @@ static void workers_rest(void)
 	others_run();
 }
 
-static void fork_and_join(void)
+static void signal_each(void)
+{
+	for (unsigned core = 1; core <= workers; core++)
+		check_ok(notification_signal(wake[core]));
+}
+
+static void signal_all(void)
+{
+	uint64_t set = ~0ull >> (64 - workers);
+	check_ok(notification_signal_set(wake[1], &set));
+}
+
+static void fork_and_join(bool at_once)
 {
 	running = 0;
 	MARK(1);
-	for (unsigned core = 1; core <= workers; core++)
-		check_ok(notification_signal(wake[core]));
+	if (at_once)
+		signal_all();
+	else
+		signal_each();
 	MARK(3);
 	check_ok(notification_wait(joined, 0, 0));
 	check_eq(running, workers);
 }
 
-static void measure_rounds(unsigned cores, unsigned rounds)
+static void measure_rounds(unsigned cores, unsigned rounds, bool at_once)
 {
 	MARK(0);
 	workers = cores - 1;
+	check(workers <= 64);
+	make_notifications(at_once);
 	joined = badged(object_of(0, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
 	for (unsigned core = 1; core <= workers; core++)
 		worker_start(core);
 	for (unsigned i = 0; i < WARM_UP + rounds; i++) {
 		workers_rest();
-		fork_and_join();
+		fork_and_join(at_once);
 	}
 	workers_rest();
 	for (unsigned core = 1; core <= workers; core++)
@@ -91,10 +114,10 @@ static void measure_rounds(unsigned cores, unsigned rounds)
 	memory_reset();
 }
 
-void forkjoin_measure(unsigned rounds, const uint32_t *cores)
+void forkjoin_measure(unsigned rounds, const uint32_t *cores, bool at_once)
 {
 	for (; *cores; cores++) {
 		check(*cores >= 2 && *cores <= ROOT->cpu_count);
-		measure_rounds(*cores, rounds);
+		measure_rounds(*cores, rounds, at_once);
 	}
 }

@@ -31,11 +31,19 @@ static void run_caches(const struct cluster_map *map)
 	caches_measure(&args);
 }
 
+static bool last_is(const struct cluster_map *map, const char *word)
+{
+	const char *last = 0;
+	for (unsigned i = 0; argument(map, i); i++)
+		last = argument(map, i);
+	return last && !strcmp(last, word);
+}
+
 static void run_forkjoin(const struct cluster_map *map)
 {
 	static uint32_t cores[64];
 	check(argument_list(map, 2, cores, 63));
-	forkjoin_measure((unsigned)argument_number(map, 1, ROUNDS), cores);
+	forkjoin_measure((unsigned)argument_number(map, 1, ROUNDS), cores, last_is(map, "set"));
 }
 
 static void run_unmap(const struct cluster_map *map)
@@ -53,19 +61,11 @@ static void run_unmap(const struct cluster_map *map)
 	unmap_measure((unsigned)argument_number(map, 1, ROUNDS), cores, pages, (enum frame_guard)guard);
 }
 
-static bool last_is(const struct cluster_map *map, const char *word)
-{
-	const char *last = 0;
-	for (unsigned i = 0; argument(map, i); i++)
-		last = argument(map, i);
-	return last && !strcmp(last, word);
-}
-
 /*
  * Arguments: ipc [ROUNDS], latency, scale UNIT ROUNDS CORES,... DELAY,... [SECTION],
  * forkjoin ROUNDS CORES,..., unmap ROUNDS CORES,... PAGES,... kernel|domain|mapping,
  * or caches END_MIB WRITERS,... READERS,... PAGES,...
- * `local` behind those of ipc, scale and forkjoin: object_of().
+ * `local` behind those of ipc, scale and forkjoin: object_of(); `set` behind those of forkjoin: SYS_SIGNAL_SET.
  */
 _Noreturn void bare_main(void)
 {

@@ -86,8 +86,8 @@ void scale_measure(const struct scale *scale);
 
 /* --- forkjoin.c --- */
 
-/* On each of these numbers of cores, a list that ends with 0. */
-void forkjoin_measure(unsigned rounds, const uint32_t *cores);
+/* On each of these numbers of cores, a list that ends with 0. `at_once`: one call signals all. */
+void forkjoin_measure(unsigned rounds, const uint32_t *cores, bool at_once);
 
 /* --- unmap.c --- */
 

@@ -67,6 +67,20 @@ def test_messages() -> None:
 
 
 @needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("kernel", ["clh", "fine"])
+def test_one_call(kernel: str) -> None:
+    """fork and join: one call that wakes two or more workers is over sooner than a call for each, and the last worker
+    runs sooner"""
+    each, at_once = (
+        forkjoin.measure(forkjoin.Job(kernel, None, CORES, ROUNDS, XEON, at_once=at_once), Patience(PATIENCE))
+        for at_once in (False, True)
+    )
+    assert all(one.signalled < other.signalled for one, other in zip(at_once[1:], each[1:], strict=True))
+    assert at_once[-1].running < each[-1].running
+
+
+@needs_new
 @pytest.mark.limit(400)
 def test_command(tmp_path: Path) -> None:
     """bench dynamic: table, plot, JSON and CSV"""

@@ -65,13 +65,15 @@ class Job:
     machine: ModelledMachine
     line_factor: float = 1.0
     local: bool = False  # each notification is at home on the core of the thread that waits
+    at_once: bool = False  # one call signals all workers
 
 
 def measure(job: Job, timeout: Patience) -> list[Latency]:
     machine = job.machine
     shape = machine.shape(max(job.cores), default_memory(machine.cores_per_socket))
     target = pingpong.machine(job.kernel, EVENT, str(job.rounds), ",".join(map(str, job.cores)),
-                              *pingpong.AT_HOME[job.local], granularity=job.granularity, shape=shape)
+                              *pingpong.AT_HOME[job.local], *(("set",) if job.at_once else ()),
+                              granularity=job.granularity, shape=shape)
     bench = Bench(run.mode(machine), timeout, stepped=True)
     events, moments = marked_events(target, bench, machine, job.line_factor, run.POINTS)
     return latencies(job.cores, job.rounds, job.line_factor, events.of(EVENT), moments)

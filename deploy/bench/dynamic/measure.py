@@ -19,12 +19,13 @@ from deploy.results.result import Result
 from topology.maps.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
 
-IPC, FORK_JOIN, UNMAP, LOAD = "6", "7", "8", "load"
+IPC, FORK_JOIN, UNMAP, LOAD, WAKE = "6", "7", "8", "load", "wake"
 TITLES = {
     IPC: "Figure 6: IPC on one core",
     FORK_JOIN: "Figure 7: fork and join",
     UNMAP: "Figure 8: unmapping by several cores at once",
     LOAD: "Beyond the paper: granularity under load",
+    WAKE: "Beyond the paper: one call that wakes all workers",
 }
 UNIPROCESSOR, MESSAGES, LOCKS = "UP", "msg", "lock"  # the paper's series
 
@@ -38,6 +39,7 @@ class Series:
     paper: str  # the paper's name of it; empty: not in the paper
     figures: Sequence[str]
     local: bool = False  # objects are at home on the core of their threads, so that calls of others travel
+    at_once: bool = False  # one system call signals all workers
 
 
 SERIES = (
@@ -45,8 +47,10 @@ SERIES = (
     Series("messages", "dynamic", FINE, MESSAGES, (IPC, FORK_JOIN, LOAD), local=True),
     Series("dynamic coarse", "dynamic", COARSE, "", (IPC, FORK_JOIN, LOAD)),
     Series("dynamic fine", "dynamic", FINE, LOCKS, (IPC, FORK_JOIN, LOAD)),
-    Series("clh", "clh", None, "", (IPC, LOAD)),
-    Series("fine", "fine", None, "", (IPC, LOAD)),
+    Series("clh", "clh", None, "", (IPC, LOAD, WAKE)),
+    Series("clh, one call", "clh", None, "", (WAKE,), at_once=True),
+    Series("fine", "fine", None, "", (IPC, LOAD, WAKE)),
+    Series("fine, one call", "fine", None, "", (WAKE,), at_once=True),
 )
 
 
@@ -118,7 +122,7 @@ def ipc_ratios(rows: Sequence[Ipc]) -> list[dict[str, Any]]:
     return ratios
 
 
-# ---- Figure 7 ----
+# ---- Figure 7, and one call that wakes all workers ----
 
 @dataclass(frozen=True)
 class ForkJoin:
@@ -128,6 +132,7 @@ class ForkJoin:
     latency: forkjoin.Latency
     machine: ModelledMachine
     range: tuple[float, float] | None = None
+    figure: str = FORK_JOIN  # or WAKE
 
     @property
     def cores(self) -> int:
@@ -142,7 +147,7 @@ class ForkJoin:
             layout="spanning", lock=self.series.name, workload="forkjoin", clusters=1, cores=self.cores, emulated=True,
             metrics=metrics, per_core=[],
         ).to_json()
-        entry |= names(FORK_JOIN, self.series) | {"modelled": self.machine.to_json(),
+        entry |= names(self.figure, self.series) | {"modelled": self.machine.to_json(),
                                                   "min_max": {"signal_to_last_cycles": list(self.latency.extent)}}
         return entry | ({"range": {"signal_to_last_cycles": list(self.range)}} if self.range else {})
 
@@ -169,10 +174,11 @@ def at_plain_costs(measured: Iterable[P], key: Callable[[P], Any],
         yield plain, (min(values), max(values)) if len(values) > 1 else None
 
 
-def fork_joins(series: Series, machine: ModelledMachine, latencies: Iterable[forkjoin.Latency]) -> list[ForkJoin]:
+def fork_joins(series: Series, machine: ModelledMachine, latencies: Iterable[forkjoin.Latency],
+               figure: str = FORK_JOIN) -> list[ForkJoin]:
     """One for each number of cores."""
     by_cores = at_plain_costs(latencies, lambda one: one.cores, lambda one: one.running)
-    return [ForkJoin(series, plain, machine, extent) for plain, extent in by_cores]
+    return [ForkJoin(series, plain, machine, extent, figure) for plain, extent in by_cores]
 
 
 @dataclass(frozen=True)

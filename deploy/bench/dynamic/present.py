@@ -21,6 +21,7 @@ from deploy.bench.dynamic.measure import (
     SPACES,
     TITLES,
     UNMAP,
+    WAKE,
     ForkJoin,
     Ipc,
     Load,
@@ -50,6 +51,10 @@ FORK_JOIN_NOTE = (
     "interrupt takes to another core is an assumed price of the machine file (ipi). In brackets: under half and double "
     "line costs. In 'messages' each worker's notification is at home on its core: the coordinator's call travels "
     "there, and comes back. The paper has no points of single series in its text."
+)
+WAKE_NOTE = (
+    "As Figure 7, by a call for each worker and by one call for all of them (SYS_SIGNAL_SET), which interrupts their "
+    "cores in one round. 'signals made': until the last call is over. No figure of the paper."
 )
 LOAD_NOTE = (
     f"Independent ping-pong on every core, a mean delay of {DELAY:g} cycles before each entry. In brackets: under half "
@@ -94,8 +99,10 @@ def range_text(bounds: tuple[float, float] | None, digits: int, by: float = 1.0)
 def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
     pairs = {pair.locks.cores: pair for pair in joined_pairs(rows)}
+    figure = rows[0].figure
     table = noted_table(
-        f"{TITLES[FORK_JOIN]}, cycles until the last worker runs (modelled: {rows[0].machine.name})", FORK_JOIN_NOTE,
+        f"{TITLES[figure]}, cycles until the last worker runs (modelled: {rows[0].machine.name})",
+        FORK_JOIN_NOTE if figure == FORK_JOIN else WAKE_NOTE,
         "cores", *(column for name in names for column in (name, "signals made")),
         *(("messages/locks", "paper") if pairs else ()),
     )
@@ -238,8 +245,9 @@ def plot_dynamic(
     for unit in bases(ipc):
         rows = [row for row in ipc if row.unit == unit]
         panels.append((f"{TITLES[IPC]}, {rows[0].unit} of the kernel", partial(_bars, rows=rows)))
-    if joins:
-        panels.append((TITLES[FORK_JOIN], lambda axes: _joins(axes, joins)))
+    for figure in (FORK_JOIN, WAKE):
+        if rows_of := [row for row in joins if row.figure == figure]:
+            panels.append((TITLES[figure], partial(_joins, rows=rows_of)))
     panels += _panels_of_unmaps(unmaps)
     if loads:
         panels.append((TITLES[LOAD], lambda axes: _loads(axes, loads)))

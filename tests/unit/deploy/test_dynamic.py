@@ -17,7 +17,19 @@ from rich.console import Console
 from deploy.base.errors import Failure
 from deploy.bench import destination
 from deploy.bench.dynamic import forkjoin, measure as dynamic
-from deploy.bench.dynamic.measure import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
+from deploy.bench.dynamic.measure import (
+    FORK_JOIN,
+    INTER,
+    INTRA,
+    IPC,
+    LOAD,
+    UNMAP,
+    WAKE,
+    ForkJoin,
+    Ipc,
+    Load,
+    Series,
+)
 from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences
 from deploy.bench.ipc import measure as ipc
 from deploy.bench.paper import page as reading
@@ -198,12 +210,13 @@ def test_events_that_do_not_match(events: list[Event]) -> None:
         forkjoin.latencies([2], 1, 1.0, events, [*moments(0, [100], 50), *moments(1000, [100], 50)])
 
 
-def join(series: Series, cores: int, cycles: int, factors: Sequence[float] = (1.0,)) -> ForkJoin:
+def join(series: Series, cores: int, cycles: int, factors: Sequence[float] = (1.0,),
+         figure: str = FORK_JOIN) -> ForkJoin:
     made = [
         forkjoin.Latency(cores, factor, tuple(forkjoin.Round(round(cycles * factor) + i, 300) for i in (-10, 0, 10)))
         for factor in factors
     ]  # fmt: skip
-    (found,) = dynamic.fork_joins(series, XEON, made)
+    (found,) = dynamic.fork_joins(series, XEON, made, figure)
     return found
 
 
@@ -222,6 +235,17 @@ def test_fork_join() -> None:
         4000]}
     assert entry["min_max"] == {"signal_to_last_cycles": [1990,
                                                           2010]} and entry["modelled"]["machine"] and entry["emulated"]
+
+
+def test_one_call() -> None:
+    """bench dynamic: the same kernels wake all workers by a call for each and by one call, in a table of its own"""
+    assert [(one.kernel, one.at_once) for one in dynamic.of(WAKE)] == [("clh", False), ("clh", True), ("fine", False),
+                                                                       ("fine", True)]
+    rows = [join(one, 14, 1000 + place, figure=WAKE) for place, one in enumerate(dynamic.of(WAKE))]
+    text = text_of(fork_join_table(rows))
+    assert dynamic.TITLES[WAKE] in text and "clh, one call" in text and "1,003" in text
+    assert dynamic.TITLES[FORK_JOIN] not in text
+    assert {one.to_json()["figure"] for one in rows} == {WAKE} and not list(sentences([], rows, []))
 
 
 # ---- load ----
@@ -287,7 +311,8 @@ def test_plot(tmp_path: Path) -> None:
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replaces the boots by figures."""
     def found(wanted: Wanted, *_: Any) -> Found:
-        joins = [join(one, n, 1000 * n) for one in dynamic.of(FORK_JOIN) for n in wanted.join_cores]
+        joins = [join(one, n, 1000 * n, figure=figure) for figure in (FORK_JOIN, WAKE) if figure in wanted.figures
+                 for one in dynamic.of(figure) for n in wanted.join_cores]
         loads = [load for load in LOADS if load.point.cores in wanted.load_cores]
         unmaps = [row for row in UNMAPS if (row.calls.cores in wanted.unmap_cores if row.machine else wanted.counts
                                             and UNMAP in wanted.figures)]
@@ -309,8 +334,8 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     said = capsys.readouterr().out
     assert all(title in said for title in ("Figure 6", "Figure 7", "Figure 8", "Beyond the paper"))
     data = json.loads((tmp_path / "r.json").read_text())
-    assert {one["figure"] for one in data["results"]} == {"6", "7", "8",
-                                                          "load"} and data["trends"] and data["bytes"] == {"slot": 64,
+    assert {one["figure"] for one in data["results"]} == {"6", "7", "8", "load",
+                                                          "wake"} and data["trends"] and data["bytes"] == {"slot": 64,
                                                               "domain": 128}
     assert {one["cores"] for one in data["results"] if one["figure"] == "7"} == {2, 4} and data["ratios"]
     assert (tmp_path / "r.csv").read_text() == (tmp_path / "other.csv").read_text()

@@ -16,7 +16,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
 from deploy.bench.destination import Destination
 from deploy.bench.dynamic import forkjoin, measure as experiment, unmap
-from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
+from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, WAKE, ForkJoin, Ipc, Load
 from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences, unmap_tables
 from deploy.bench.dynamic.unmap import GUARDS, Guard, Unmap
 from deploy.bench.ipc import measure as ipc
@@ -83,9 +83,9 @@ class Found:
 @dataclass(frozen=True)
 class DynamicOptions:
     figure: Annotated[str | None, option("--figure LIST", f"Figures to measure, of {','.join(TITLES)} (default: all). "
-                                         "'load' is not in the paper.")] = None
-    cores: Annotated[str | None, option("--cores LIST", f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and "
-                                        "of 'load': 8; 1,2,4; 2..16.")] = None
+                                         "'load' and 'wake' are not in the paper.")] = None
+    cores: Annotated[str | None, option("--cores LIST", f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, "
+                                        "of 'load' and of 'wake': 8; 1,2,4; 2..16.")] = None
     machine: options.ModelledMachine = None
     quick: options.Quick = False
     icount: options.Icount = False
@@ -102,8 +102,8 @@ def dynamic(args: DynamicOptions) -> None:
     """Regime dynamic, coarse and fine: IPC, fork and join, unmapping, and load, beside the figures of Uhlig 2007.
 
     Figure 6 is IPC on one core in instructions, and in cycles of a modelled machine; --icount or --machine alone take
-    one of the two. Figures 7 and 8 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with
-    their range under half and double line costs. Of Figure 8 one core is counted in instructions, too.
+    one of the two. Figures 7 and 8, 'load' and 'wake' are cycles of the modelled machine, by default the 2 x 14 Xeon,
+    with their range under half and double line costs. Of Figure 8 one core is counted in instructions, too.
     """
     machine, json = args.machine, args.json
     process.heed_signals()
@@ -161,7 +161,7 @@ def _wanted(figure: str | None, cores: str | None, machine: str | None, quick: b
     each = _cores(cores, asked, on) if on else ((), (), ())
     selected = Wanted(asked, on, counts, (1.0,) if quick else RANGE, *each)
     if cores is not None and not selected.join_cores and not selected.load_cores and not selected.unmap_cores:
-        raise InputError("--cores", f"is for {FORK_JOIN}, {UNMAP} and {LOAD} of --figure")
+        raise InputError("--cores", f"is for {FORK_JOIN}, {UNMAP}, {LOAD} and {WAKE} of --figure")
     return selected
 
 
@@ -174,14 +174,15 @@ def _cores(text: str | None, drawn: Sequence[str],
         raise InputError("--cores",
                          f"{max(named)} cores; {machine.name} has {machine.cores}, a kernel takes {scale.MOST_CORES}")
     joins = [n for n in named or ranges.cores(FORK_JOIN_CORES) if forkjoin.FEWEST_CORES <= n <= most]
-    if FORK_JOIN in drawn and not joins:
+    wakes = FORK_JOIN in drawn or WAKE in drawn
+    if wakes and not joins:
         raise InputError("--cores" if named else "--machine",
                          f"1 core: fork and join takes {forkjoin.FEWEST_CORES} or more")
     loads = named or [n for n in (1, 2, 4, 8, machine.cores_per_socket, machine.cores) if n <= most]
     unmaps = named or [n for n in (1, 2, 4, 8, machine.cores_per_socket, UNMAP_MOST_CORES)
                        if n <= min(most, UNMAP_MOST_CORES)]
     return (
-        joins if FORK_JOIN in drawn else (), sorted(set(loads)) if LOAD in drawn else (),
+        joins if wakes else (), sorted(set(loads)) if LOAD in drawn else (),
         sorted(set(unmaps)) if UNMAP in drawn else (),
     )
 
@@ -195,8 +196,9 @@ def _measure(selected: Wanted, timeout: Patience, output: Output) -> Found:
                 work.append((f"{one.name}, instructions", partial(_ipc, measured, one, None, timeout)))
             if machine:
                 work.append((f"{one.name}, IPC", partial(_ipc, measured, one, machine, timeout)))
-        if machine and FORK_JOIN in one.figures and selected.join_cores:
-            work.append((f"{one.name}, fork and join", partial(_join, measured, one, machine, selected, timeout)))
+        for figure, what in ((FORK_JOIN, "fork and join"), (WAKE, "waking all")):
+            if machine and figure in one.figures and figure in selected.figures:
+                work.append((f"{one.name}, {what}", partial(_join, measured, one, machine, selected, timeout, figure)))
         if machine and LOAD in one.figures and selected.load_cores:
             work.append((f"{one.name}, load", partial(_load, measured, one, machine, selected, timeout)))
     if UNMAP in selected.figures:
@@ -215,11 +217,11 @@ def _ipc(measured: Found, series: experiment.Series, machine: ModelledMachine | 
 
 
 def _join(measured: Found, series: experiment.Series, machine: ModelledMachine, selected: Wanted,
-          timeout: Patience) -> None:
+          timeout: Patience, figure: str) -> None:
     jobs = [forkjoin.Job(series.kernel, series.granularity, selected.join_cores, forkjoin.ROUNDS, machine, factor,
-                         series.local) for factor in selected.factors]
+                         series.local, series.at_once) for factor in selected.factors]
     made = [one for job in jobs for one in forkjoin.measure(job, timeout)]
-    measured.joins += experiment.fork_joins(series, machine, made)
+    measured.joins += experiment.fork_joins(series, machine, made, figure)
 
 
 def _load(measured: Found, series: experiment.Series, machine: ModelledMachine, selected: Wanted,
@@ -254,8 +256,9 @@ def _unmap(measured: Found, series: Guard, machine: ModelledMachine | None, core
 def _show(measured: Found, output: Output) -> None:
     for unit in experiment.bases(measured.ipc):
         output.table(ipc_table([row for row in measured.ipc if row.unit == unit]))
-    if measured.joins:
-        output.table(fork_join_table(measured.joins))
+    for figure in (FORK_JOIN, WAKE):
+        if rows := [row for row in measured.joins if row.figure == figure]:
+            output.table(fork_join_table(rows))
     for unit in ("instructions", "cycles"):
         for table in unmap_tables([row for row in measured.unmaps if row.unit == unit]):
             output.table(table)
