@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""apt, with our options, and the suites it must know: source packages and bookworm-backports."""
+"""apt, with our options: packages, bookworm-backports where QEMU comes from there, and files of Debian's pool."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.base import host
 from deploy.base.atomic_files import naming
 from deploy.base.errors import Failure
 from deploy.base.paths import LOGS
 
-SUITE = "bookworm"
-BACKPORTS = f"{SUITE}-backports"
+SYSTEMS = "Debian 12 or 13"  # on which the set-up was tried
+OLD = "bookworm"  # whose own QEMU is 7.2
+BACKPORTS = f"{OLD}-backports"
+HELPER = "/usr/lib/apt/apt-helper"
+# Suites of Debian's archives, without what follows a hyphen.
+DEBIAN = {"bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable"}
 OUR_SOURCES = Path("/etc/apt/sources.list.d/skerry.sources")
 Say = Callable[[str], None]
-OPTIONS = ["-q", "-y", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=120"]
+RETRIES = ["-q", "-o", "Acquire::Retries=3"]
+OPTIONS = [*RETRIES, "-y", "-o", "DPkg::Lock::Timeout=120"]
 
 
 @dataclass(frozen=True)
@@ -45,19 +51,34 @@ def root_prefix(otherwise: str) -> list[str]:
 def run_apt(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
     """Runs apt-get; raises Failure with apt's own error line."""
     if not shutil.which("apt-get"):
-        raise Failure("there is no apt-get: Skerry is set up on Debian 12")
+        raise Failure(f"there is no apt-get: Skerry is set up on {SYSTEMS}")
+    prefix = root_prefix(f"apt-get {arguments[0]} is for root") if as_root else []
+    _run([*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "apt-get", *OPTIONS, *arguments],
+         f"apt-get {arguments[0]}", cwd)
+
+
+def download_file(uri: str, target: Path, sha256: str) -> None:
+    """Downloads a file as apt does, with its proxies and retries; raises Failure where it is not there, or has another
+    SHA-256."""
+    _run(["env", "LC_ALL=C", HELPER, *RETRIES, "download-file", uri, str(target),
+          f"SHA256:{sha256}"], "apt-helper download-file")
+
+
+def _run(command: list[str], name: str, cwd: Path | None = None) -> None:
+    """Runs a command of apt's, which adds its output to the log."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / "apt.log"
-    prefix = root_prefix(f"apt-get {arguments[0]} is for root") if as_root else []
-    command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "apt-get", *OPTIONS, *arguments]
-    done = subprocess.run(
-        command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+    except FileNotFoundError:
+        raise Failure(f"there is no {command[0]}: Skerry is set up on {SYSTEMS}") from None
     with naming(log), log.open("a") as file:
         file.write("$ " + " ".join(command) + "\n" + done.stdout)
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if line.startswith("E:")]
-        raise Failure(f"apt-get {arguments[0]}: {(errors or ['failed'])[0]} (all of it: {log})")
+        raise Failure(f"{name}: {(errors or ['failed'])[0]} (all of it: {log})")
 
 
 def parse_deb822(text: str) -> list[Archive]:
@@ -99,21 +120,29 @@ def archives(folder: Path = Path("/etc/apt")) -> list[Archive]:
     return known
 
 
+def debian_archives() -> list[str]:
+    """Lists the addresses of the archives of Debian's that this machine's apt uses, in apt's order."""
+    return list(dict.fromkeys(archive.uri.rstrip("/") for archive in archives()
+                              if archive.kind == "deb" and archive.suite.strip("/").partition("-")[0] in DEBIAN))
+
+
+def needs_backports() -> bool:
+    """Returns whether this release's own QEMU is too old for some commands."""
+    return host.distribution()[0] == OLD
+
+
 def sources_text(known: list[Archive], backports: bool) -> str:
-    """Our sources file: what the machine's own sources lack, from the archive that they already trust."""
-    main = next((a for a in known if a.kind == "deb" and a.suite.strip("/") in (SUITE, "stable", "oldstable")), None)
+    """Our sources file: backports, where the machine's own sources lack it, from the archive that they already
+    trust."""
+    main = next((a for a in known if a.kind == "deb" and a.suite.strip("/") in (OLD, "stable", "oldstable")), None)
     if main is None:
-        raise Failure(f"apt knows no Debian {SUITE} archive; Skerry is set up on Debian 12")
-    stanzas = []
-    for kind, suite in [("deb-src", SUITE), ("deb", BACKPORTS)]:
-        if suite == BACKPORTS and not backports:
-            continue
-        if any(a.kind == kind and a.suite == suite for a in known):
-            continue
-        lines = [f"Types: {kind}", f"URIs: {main.uri}", f"Suites: {suite}", "Components: main"]
+        raise Failure(f"apt knows no Debian {OLD} archive; Skerry is set up on {SYSTEMS}")
+    text = "# Written by Skerry's set-up; safe to delete.\n"
+    if backports and not any(a.kind == "deb" and a.suite == BACKPORTS for a in known):
+        lines = ["Types: deb", f"URIs: {main.uri}", f"Suites: {BACKPORTS}", "Components: main"]
         lines += [f"Signed-By: {main.signed_by}"] if main.signed_by else []
-        stanzas.append("\n".join(lines) + "\n")
-    return "# Written by Skerry's set-up; safe to delete.\n" + "\n" + "\n".join(stanzas)
+        text += "\n" + "\n".join(lines) + "\n"
+    return text
 
 
 def described(text: str) -> str:
@@ -125,10 +154,10 @@ def described(text: str) -> str:
 def write_sources(backports: bool, say: Say) -> bool:
     """Brings our sources file up to date, and says what it adds before it does; whether it changed."""
     text = sources_text(archives(), backports)
-    if OUR_SOURCES.exists() and OUR_SOURCES.read_text() == text:
+    if (OUR_SOURCES.read_text() if OUR_SOURCES.exists() else sources_text(archives(), False)) == text:
         return False
     say(described(text))
-    command = [*root_prefix("apt's package sources lack some of Debian's: let root run './skerry build' once"), "tee",
+    command = [*root_prefix("apt's package sources lack backports: let root run './skerry build' once"), "tee",
                str(OUR_SOURCES)]
     done = subprocess.run(command, input=text, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
@@ -142,7 +171,11 @@ def has_backports() -> bool:
 
 
 def refresh(say: Say) -> bool:
-    """Makes apt know source packages and backports; says whether backports is reachable."""
+    """Renews apt's lists, with those of backports where this release needs them; returns whether backports is
+    reachable."""
+    if not needs_backports():
+        run_apt(["update"])
+        return False
     write_sources(True, say)
     try:
         run_apt(["update"])

@@ -61,7 +61,7 @@ def present() -> set[str]:
     try:
         return installed() & {name for package in in_groups() for name in package.alternatives}
     except FileNotFoundError:
-        raise Failure("there is no dpkg-query: Skerry is set up on Debian 12") from None
+        raise Failure(f"there is no dpkg-query: Skerry is set up on {apt.SYSTEMS}") from None
 
 
 def missing(groups: Set[str] | None = None) -> list[Package]:
@@ -100,8 +100,8 @@ def ensured(output: Output, groups: Set[str] | None = None, meanwhile: Set[str] 
                         f"{names}")
         with output.progress("Reading Debian's package lists"):
             backports = apt.refresh(output.step)
-        if not backports and any(package.backports for package in needed):
-            output.step(f"{apt.BACKPORTS} is not reachable: QEMU comes from {apt.SUITE} (7.2)")
+        if apt.needs_backports() and not backports and any(package.backports for package in needed):
+            output.step(f"{apt.BACKPORTS} is not reachable: QEMU comes from {apt.OLD} (7.2)")
         first = [package for package in needed if package.group not in meanwhile]
         rest = [package for package in needed if package.group in meanwhile]
         if first:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Third-party sources: fetched from Debian's source packages, checked, unpacked to build/third-party/NAME."""
+"""Third-party sources: fetched from the pool of Debian's archive, checked, unpacked to build/third-party/NAME."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 import subprocess
 import tomllib
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ STAMP = ".skerry-sha256"  # in the unpacked tree: the tarball that it came from
 @dataclass(frozen=True)
 class Source:
     name: str
-    version: str  # Debian revision to ask for first
     tarball: str
     sha256: str
     example: str | None = None  # of examples/, which alone needs it; None: the build does
@@ -32,6 +30,13 @@ class Source:
     @property
     def tree(self) -> Path:
         return THIRD_PARTY / self.name
+
+    @property
+    def pool_path(self) -> str:
+        """Returns where Debian's archive keeps the file, below its address (Debian's archive layout: source packages of
+        a first letter have a folder, those whose names begin with "lib" one of four letters)."""
+        letters = self.name[:4] if self.name.startswith("lib") else self.name[:1]
+        return f"pool/main/{letters}/{self.name}/{self.tarball}"
 
     def is_unpacked(self) -> bool:
         stamp = self.tree / STAMP
@@ -49,38 +54,18 @@ def is_intact(source: Source) -> bool:
     return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == source.sha256
 
 
-def versions_with_tarball(showsrc: str, sha256: str) -> list[str]:
-    """The Debian revisions, of `apt-cache showsrc`'s text, whose files include a tarball of this hash."""
-    versions = []
-    for stanza in re.split(r"\n\s*\n", showsrc):
-        version = re.search(r"^Version: (\S+)", stanza, re.MULTILINE)
-        if version and re.search(rf"^ {sha256} ", stanza, re.MULTILINE):
-            versions.append(version[1])
-    return versions
-
-
-def debian_versions(source: Source) -> list[str]:
-    done = subprocess.run(["apt-cache", "showsrc", source.name], capture_output=True, text=True)
-    versions = versions_with_tarball(done.stdout, source.sha256)
-    return sorted(versions, key=lambda version: version != source.version)  # the pinned one first
-
-
-def download(source: Source, say: apt.Say) -> None:
+def download(source: Source) -> None:
+    """Downloads from the first archive that has the file. A release's archive has what is in use in any other release,
+    too. Raises Failure with what the first archive answered."""
     DOWNLOADS.mkdir(parents=True, exist_ok=True)
-    versions = debian_versions(source)
-    if not versions:
-        apt.refresh(say)
-        versions = debian_versions(source)
-    if not versions:
-        raise Failure(f"no Debian source package of {source.name} has {source.tarball} with the pinned SHA-256")
-    command = ["source", "--download-only", f"{source.name}={versions[0]}"]
-    try:
-        apt.run_apt(command, as_root=False, cwd=DOWNLOADS)
-    except Failure:
-        apt.refresh(say)  # the lists may name files that the archive has replaced
-        apt.run_apt(command, as_root=False, cwd=DOWNLOADS)
-    if not is_intact(source):
-        raise Failure(f"{DOWNLOADS / source.tarball}: SHA-256 is not the pinned {source.sha256}")
+    by_hand = f"put a file of SHA-256 {source.sha256} there yourself: {DOWNLOADS / source.tarball}"
+    answers = []
+    for archive in apt.debian_archives():
+        try:
+            return apt.download_file(f"{archive}/{source.pool_path}", DOWNLOADS / source.tarball, source.sha256)
+        except Failure as failure:
+            answers.append(str(failure))
+    raise Failure(f"{answers[0] if answers else 'apt knows no archive of Debian'}; {by_hand}")
 
 
 def unpack(source: Source) -> None:
@@ -100,7 +85,7 @@ def ensure(output: Output, example: str | None = None) -> None:
         if source.is_unpacked():
             continue
         if not is_intact(source):
-            with output.progress(f"Downloading {source.name} {source.version}"):
-                download(source, output.step)
+            with output.progress(f"Downloading {source.tarball}"):
+                download(source)
         with output.progress(f"Unpacking {source.name}"):
             unpack(source)

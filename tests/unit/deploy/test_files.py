@@ -351,7 +351,7 @@ def test_half_a_source_is_none(error: str, reported: str, tmp_path: Path, monkey
     monkeypatch.setattr(sources, "THIRD_PARTY", tmp_path)
     monkeypatch.setattr(sources.subprocess, "run", unpack)
     with pytest.raises(Failure) as failure:
-        sources.unpack(sources.Source("lwip", "1", "lwip.tar", "0"))
+        sources.unpack(sources.Source("lwip", "lwip.tar", "0"))
     assert str(failure.value) == f"lwip.tar cannot be unpacked: {reported}"
     assert list(tmp_path.iterdir()) == []
 

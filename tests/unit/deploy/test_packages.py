@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests what a command sets up: Debian's packages and Python's."""
 
+import hashlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Output
 from deploy.deployment import DEFAULT
 from deploy.deployment.planner import plan
-from deploy.setup import apt, bootstrap, extensions, needs, packages
+from deploy.setup import apt, bootstrap, extensions, needs, packages, sources
 
 # ---- Debian's packages: those that a command needs, said before, some while it builds ----
 
@@ -23,13 +24,14 @@ class Machine:
     """In the place of dpkg and apt."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, present: set[str],
-                 backports: bool = True) -> None:
+                 backports: bool = True, release: str = "bookworm") -> None:
         self.present, self.done = set(present), []
+        monkeypatch.setattr(apt.host, "distribution", lambda: (release, release))
         monkeypatch.setattr(packages, "installed", lambda: set(self.present))
         monkeypatch.setattr(apt, "run_apt", self._apt)
         monkeypatch.setattr(apt, "has_backports", lambda: backports)
         monkeypatch.setattr(apt, "archives",
-                            lambda: [apt.Archive("deb", "http://archive.example/debian", "bookworm", None)])
+                            lambda: [apt.Archive("deb", "http://archive.example/debian", release, None)])
         monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
         monkeypatch.setattr(apt, "root_prefix", lambda otherwise: [])
         monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
@@ -79,11 +81,76 @@ def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     lines = [text for kind, text in machine.done if kind == "say"]
     place = tmp_path / "skerry.sources"
     archive = "http://archive.example/debian"
-    assert (f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports"
-            in lines)
+    assert (f"Debian's package sources: {place} gets deb {archive} bookworm-backports" in lines)
     assert seen == [False] and place.exists()
     assert [kind for kind, _ in machine.done].index("update") > lines.index(next(text for text in lines
         if "sources" in text))
+
+
+def test_a_release_that_needs_no_backports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Debian 13 has QEMU 10.0 itself: apt's sources stay as they are, and nothing is said of backports"""
+    machine = Machine(monkeypatch, tmp_path, set(), backports=False, release="trixie")
+    packages.ensure(Output(), frozenset({"qemu"}))
+    assert not (tmp_path / "skerry.sources").exists() and "qemu-system-x86" in machine.present
+    assert not [text for _, text in machine.done if "backports" in text]
+    assert {kind for kind, _ in machine.done} == {"say", "update", "install"}
+
+
+ARCHIVES = [
+    apt.Archive("deb", "http://tools.example/apt", "cloud-bookworm", None),
+    apt.Archive("deb", "http://first.example/debian/", "trixie", None),
+    apt.Archive("deb", "http://first.example/debian", "trixie-updates", None),
+    apt.Archive("deb-src", "http://sources.example/debian", "trixie", None),
+    apt.Archive("deb", "http://second.example/debian-security", "stable-security", None),
+]
+
+
+def test_sources_come_from_the_pool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a source is asked of Debian's archives only, in apt's order, until one has the file of the pinned hash"""
+    asked: list[tuple[str, Path, str]] = []
+
+    def download(uri: str, target: Path, sha256: str) -> None:
+        asked.append((uri, target, sha256))
+        if "first" in uri:
+            raise Failure("404")
+
+    monkeypatch.setattr(apt, "archives", lambda: ARCHIVES)
+    monkeypatch.setattr(apt, "download_file", download)
+    monkeypatch.setattr(sources, "DOWNLOADS", tmp_path / "downloads")
+    sources.download(sources.Source("libevent", "libevent_2.orig.tar.gz", "ab"))
+    path = "pool/main/libe/libevent/libevent_2.orig.tar.gz"
+    target = tmp_path / "downloads/libevent_2.orig.tar.gz"
+    assert asked == [(f"http://first.example/debian/{path}", target, "ab"),
+                     (f"http://second.example/debian-security/{path}", target, "ab")]
+    assert sources.Source("lwip", "lwip_2.orig.tar.xz", "ab").pool_path == "pool/main/l/lwip/lwip_2.orig.tar.xz"
+
+
+@pytest.mark.parametrize("archives, answer", [
+    (ARCHIVES, "404 of http://first.example/debian"), (ARCHIVES[:1], "apt knows no archive of Debian")])
+def test_a_source_that_no_archive_has(archives: list[apt.Archive], answer: str, monkeypatch: pytest.MonkeyPatch,
+                                      tmp_path: Path) -> None:
+    """the failure has the first archive's answer, and where a file of which hash may be put by hand"""
+    def download(uri: str, target: Path, sha256: str) -> None:
+        raise Failure(f"404 of {uri.partition('/pool/')[0]}")
+
+    monkeypatch.setattr(apt, "archives", lambda: archives)
+    monkeypatch.setattr(apt, "download_file", download)
+    monkeypatch.setattr(sources, "DOWNLOADS", tmp_path)
+    with pytest.raises(Failure) as failure:
+        sources.download(sources.Source("lwip", "lwip.tar", "0ab"))
+    assert str(failure.value) == f"{answer}; put a file of SHA-256 0ab there yourself: {tmp_path / 'lwip.tar'}"
+
+
+@pytest.mark.skipif(not Path(apt.HELPER).exists(), reason="apt downloads the file")
+def test_a_file_of_another_hash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """apt's own downloader leaves a file of the pinned hash, and refuses another one by its error line"""
+    monkeypatch.setattr(apt, "LOGS", tmp_path / "log")
+    (tmp_path / "pool").write_text("text\n")
+    digest = hashlib.sha256(b"text\n").hexdigest()
+    apt.download_file(f"file:{tmp_path}/pool", tmp_path / "kept", digest)
+    with pytest.raises(Failure, match=r"apt-helper download-file: E: Failed to fetch .*Hash Sum mismatch"):
+        apt.download_file(f"file:{tmp_path}/pool", tmp_path / "other", digest[::-1])
+    assert (tmp_path / "kept").read_text() == "text\n" and not (tmp_path / "other").exists()
 
 
 def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
