@@ -3,15 +3,16 @@
 """Profiles of GCC as JSON: profile*.json, made from .gcda files, and .gcda files made from it.
 
     profile.py read JSON FOLDER...       from the .gcda files below each FOLDER, which has those of one program's run; counts are added up
-    profile.py write JSON FOLDER         for -fprofile-use=FOLDER -fprofile-prefix-path=(where the sources are)
+    profile.py write JSON FOLDER VERSION for -fprofile-use=FOLDER -fprofile-prefix-path=(where the sources are), of this
+                                         VERSION of GCC
     profile.py lay JSON FOLDER VERSION   the same in a new folder in FOLDER, which it prints: its name tells one profile from another;
-                                         nothing if it is not of this VERSION of GCC
+                                         nothing if it is of another major version of GCC
     profile.py check JSON                that GCC can take it
     profile.py options                   of GCC beside -fprofile-use
 
 Each function that ran has its identifier, the checksums of its line and of its control flow, and the counts of its
 edges. GCC drops the counts of a function if its control flow has changed, and ignores files of another version of GCC
-(gcc/gcov-io.h has the format).
+(gcc/gcov-io.h has the format): files are written as of a compiler's own minor version, whose checksums are the same.
 
 What the load did not run (-fprofile-partial-training) is optimised as without a profile, not for size. Other headers
 can change a function and leave its checksum: GCC makes such counts consistent (-fprofile-correction) in place of an
@@ -113,9 +114,11 @@ def load(path: Path) -> tuple[int, int, dict[str, dict[str, str]]]:
     return version, min(max(highest, 0), MOST), objects
 
 
-def files(path: Path) -> dict[str, bytes]:
-    """Content by the name that GCC looks for."""
+def files(path: Path, compiler: str) -> dict[str, bytes]:
+    """Content by the name that GCC looks for. One of another major version will ignore it."""
     version, highest, objects = load(path)
+    if is_of(version, compiler):
+        version = version_of(compiler)
     found = {}
     for name, functions in objects.items():
         data = HEADER.pack(MAGIC, version, 0, 0) + record(SUMMARY, SUMMARIES.pack(1, highest))
@@ -132,18 +135,22 @@ def write(contents: dict[str, bytes], folder: Path) -> None:
         (folder / name).write_bytes(content)
 
 
-def is_of(version: int, compiler: str) -> bool:
-    """As GCC writes its version in a profile: 12.2.0 is B22*."""
+def version_of(compiler: str) -> int:
+    """Returns a version as GCC writes it in a profile: 12.2.0 is B22*."""
     major, minor = (int(part) for part in compiler.split(".")[:2])
-    return version == int.from_bytes(f"{chr(ord('A') + major // 10)}{major % 10}{chr(ord('0') + minor)}*".encode(),
-                                     "big")
+    return int.from_bytes(f"{chr(ord('A') + major // 10)}{major % 10}{chr(ord('0') + minor)}*".encode(), "big")
+
+
+def is_of(version: int, compiler: str) -> bool:
+    """Returns whether a profile's version has the compiler's major version."""
+    return version >> 16 == version_of(compiler) >> 16
 
 
 def lay(path: Path, folder: Path, compiler: str) -> Path | None:
     """The old one goes when the new one is whole."""
     if not is_of(load(path)[0], compiler):
         return None
-    contents = files(path)
+    contents = files(path, compiler)
     name = hashlib.sha256(b"".join(name.encode() + content
                                    for name, content in sorted(contents.items()))).hexdigest()[:12]
     new = folder / f"{name}.new"
@@ -164,8 +171,8 @@ def main(words: list[str]) -> None:
                 new.replace(file)
             finally:
                 new.unlink(missing_ok=True)
-        case ["write", file, folder]:
-            write(files(Path(file)), Path(folder))
+        case ["write", file, folder, compiler]:
+            write(files(Path(file), compiler), Path(folder))
         case ["lay", file, folder, compiler]:
             print(lay(Path(file), Path(folder), compiler) or "")
         case ["check", file]:

@@ -3,6 +3,6 @@
 # to `optimization`.
 if [ -s "$profile" ]; then
 	folder=$(realpath "$work")
-	"$own/../profile/profile.py" write "$profile" "$folder/profile"
+	"$own/../profile/profile.py" write "$profile" "$folder/profile" "$(gcc -dumpfullversion)"
 	optimization="$optimization -fprofile-use=$folder/profile -fprofile-prefix-path=$folder $("$own/../profile/profile.py" options)"
 fi

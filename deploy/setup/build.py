@@ -19,7 +19,7 @@ from deploy.base.errors import Failure
 from deploy.base.file_lock import LOCK, exclusive
 from deploy.base.paths import BUILD, LOGS, ROOT
 from deploy.base.terminal import Output
-from deploy.setup import extensions, packages, sources, tab
+from deploy.setup import compiler, extensions, packages, sources, tab
 from deploy.setup.needs import BOOT_GROUPS, Needs
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
@@ -147,6 +147,7 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
     with build_lock(output):
         with (extensions.installed_meanwhile(output, needed.groups),
               packages.ensured(output, needed.groups, NOT_BUILT_WITH)):
+            compiler.choose(output)
             if needed.targets != frozenset():
                 sources.ensure(output)
                 LOGS.mkdir(parents=True, exist_ok=True)

@@ -13,9 +13,9 @@ from tests.structure import tree
 
 # The Debian package of each. Where it is none of packages.toml's, why it is there all the same.
 PACKAGES = {
-    "clang": "clang", "cpio": "cpio", "dtc": "device-tree-compiler", "gcc": "gcc", "grub-mkrescue": "grub-common",
+    "clang": "clang", "cpio": "cpio", "dtc": "device-tree-compiler", "gcc": "gcc-12", "grub-mkrescue": "grub-common",
     "libvirtd": "libvirt-daemon", "lstopo": "hwloc-nox", "meson": "meson", "ninja": "ninja-build", "make": "make",
-    "gcc-nm": "gcc",
+    "gcc-nm": "gcc-12",
     "nm": "binutils", "ar": "binutils", "readelf": "binutils", "objdump": "binutils", "addr2line": "binutils",
     "strip": "binutils", "objcopy": "binutils", "python3": "python3-dev",
     "redis-benchmark": "redis-tools", "redis-cli": "redis-tools", "redis-server": "redis-tools",

@@ -2,6 +2,8 @@
 """Tests what a command sets up: Debian's packages and Python's."""
 
 import hashlib
+import os
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ from deploy.base.errors import Failure
 from deploy.base.terminal import Output
 from deploy.deployment import DEFAULT
 from deploy.deployment.planner import plan
-from deploy.setup import apt, bootstrap, extensions, needs, packages, sources
+from deploy.setup import apt, bootstrap, compiler, extensions, needs, packages, sources
 
 # ---- Debian's packages: those that a command needs, said before, some while it builds ----
 
@@ -53,11 +55,11 @@ def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     """a run installs no clang, no tcl, no libvirt; the command that needs them does, and says for what"""
     machine = Machine(monkeypatch, tmp_path, set())
     packages.ensure(Output(), needs.of_map(plan(DEFAULT).cluster_map).groups)
-    assert machine.present == every("qemu", "image", "topology") and "gcc" in machine.present
+    assert machine.present == every("qemu", "image", "topology") and "gcc-12" in machine.present
     assert not {"clang", "tcl", "libvirt-daemon", "libvirt-dev", "redis-tools", "git"} & machine.present
     machine.done.clear()
     packages.ensure(Output(), needs.FUZZ.groups)
-    assert ("say", "Debian packages to install: clang libclang-rt-14-dev (to fuzz)") == machine.done[0]
+    assert ("say", "Debian packages to install: clang libclang-rt-dev (to fuzz)") == machine.done[0]
     assert machine.present == every("qemu", "image", "topology", "fuzz")
     packages.ensure(Output(), (needs.EVERYTHING | needs.PROOFS).groups)
     assert machine.present == {package.name for package in packages.in_groups()}, "a group that nobody needs"
@@ -165,11 +167,11 @@ def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 def test_without_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """a user without root and sudo is told the command that root runs, for what is missing only; apt is not asked"""
     as_others = apt.root_prefix
-    machine = Machine(monkeypatch, tmp_path, every("qemu") - {"gcc"})
+    machine = Machine(monkeypatch, tmp_path, every("qemu") - {"gcc-12"})
     monkeypatch.setattr(apt, "root_prefix", as_others)
     monkeypatch.setattr(apt.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(apt.shutil, "which", lambda name: None if name == "sudo" else f"/usr/bin/{name}")
-    with pytest.raises(Failure, match=r"root installs them by: apt-get install --no-install-recommends gcc cpio "
+    with pytest.raises(Failure, match=r"root installs them by: apt-get install --no-install-recommends gcc-12 cpio "
                        r".*libxml2-utils man-db \(this user is not root"):
         packages.ensure(Output(), frozenset({"qemu", "test"}))
     assert [kind for kind, _ in machine.done] == ["say"] and not (tmp_path / "skerry.sources").exists()
@@ -184,7 +186,7 @@ def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     install = machine._apt
 
     def apt_get(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
-        if "gcc" in arguments:
+        if "gcc-12" in arguments:
             assert not building.is_set()
         elif arguments[0] == "install":
             assert building.wait(60)
@@ -192,7 +194,7 @@ def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
     monkeypatch.setattr(apt, "run_apt", apt_get)
     with pytest.raises(Stop), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
-        assert "gcc" in machine.present and "qemu-system-x86" not in machine.present
+        assert "gcc-12" in machine.present and "qemu-system-x86" not in machine.present
         building.set()
         raise Stop
     assert machine.present == every(*needs.BOOT)
@@ -211,6 +213,49 @@ def test_package_fails_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_pat
     with pytest.raises(Failure, match="E: no space"), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
         built = True
     assert built and machine.present == every()
+
+
+# ---- the compiler: GCC 12, also beside another one ----
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder that alone is in PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(compiler, "FOLDER", tmp_path / "compiler")
+    return folder
+
+
+def put(folder: Path, name: str, version: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\necho {version}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("own", [None, "14"])
+def test_gcc_12_beside_another(own: str | None, commands: Path) -> None:
+    """where the host's compiler is another one, or none, gcc and cc are GCC 12 for what a command starts"""
+    for name in ("gcc-12", "gcc-ar-12"):
+        put(commands, name, "12")
+    for name in ("gcc", "cc") if own else ():
+        put(commands, name, str(own))
+    for _ in range(2):
+        compiler.choose(Output())
+        assert [subprocess.run([name, "-dumpversion"], capture_output=True, text=True).stdout for name in (
+            "gcc", "cc", "gcc-ar", "x86_64-linux-gnu-gcc")] == ["12\n"] * 4
+    assert os.environ["PATH"] == f"{compiler.FOLDER}:{commands}"
+
+
+def test_the_hosts_own_compiler(commands: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """where it is GCC 12 it stays; where there is no GCC 12 a line says that counts will differ"""
+    for name in ("gcc", "cc"):
+        put(commands, name, "12")
+    compiler.choose(Output())
+    assert capsys.readouterr() == ("", "")
+    put(commands, "gcc", "14")
+    compiler.choose(Output())
+    assert "There is no gcc-12: instruction counts will differ" in "".join(capsys.readouterr())
+    assert os.environ["PATH"] == str(commands) and not compiler.FOLDER.exists()
 
 
 # ---- Python packages that some commands need, installed while the build runs ----

@@ -97,13 +97,19 @@ def test_profile_laid_anew(trained: Path, tmp_path: Path) -> None:
 
 
 def test_profile_of_another_compiler(trained: Path, tmp_path: Path) -> None:
-    """A profile of another version of GCC is not laid, for GCC would ignore it"""
+    """A profile of another major version of GCC is not laid, for GCC would ignore it; for another minor version it is
+    written as one of that version"""
     made = tmp_path / "profile.json"
     tool("read", made, trained)
-    major, minor = VERSION.split(".")[:2]
-    for version in (f"{int(major) + 1}.{minor}.0", f"{major}.{int(minor) + 1}.0"):
-        assert tool("lay", made, tmp_path / "laid", version) == ""
+    major, minor, _ = map(int, VERSION.split("."))
+    assert tool("lay", made, tmp_path / "laid", f"{major + 1}.{minor}.0") == ""
     assert not (tmp_path / "laid").exists()
+    laid = Path(tool("lay", made, tmp_path / "laid", f"{major}.{minor + 2}.0"))
+    (data,) = [path.read_bytes() for path in laid.iterdir()]
+    own = bytes.fromhex(json.loads(made.read_text())["version"])
+    assert data[4:8][::-1] == own[:2] + bytes([own[2] + 2]) + own[3:]
+    tool("write", made, tmp_path / "written", f"{major}.{minor + 2}.0")
+    assert [path.read_bytes() for path in (tmp_path / "written").iterdir()] == [data]
 
 
 KEY = "00000001 00000002 00000003"
@@ -126,7 +132,7 @@ def test_broken_profile(text: str, tmp_path: Path) -> None:
     """A profile that GCC could not take is refused in one line that names it, whatever it is for"""
     made = tmp_path / "profile.json"
     made.write_text(text)
-    for words in (("check",), ("lay", tmp_path / "laid", VERSION), ("write", tmp_path / "laid")):
+    for words in (("check",), ("lay", tmp_path / "laid", VERSION), ("write", tmp_path / "laid", VERSION)):
         done = subprocess.run([sys.executable, TOOL, words[0], made, *words[1:]], capture_output=True, text=True)
         assert done.returncode == 1 and done.stderr.startswith(f"{made}: ") and done.stderr.count("\n") == 1, done
     assert not (tmp_path / "laid").exists()
