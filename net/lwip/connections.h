@@ -69,7 +69,7 @@ void connections_restore_order(struct tcp_pcb *);
 /*
  * Before lwIP's timers run. Three of the things that they do lose data that the program has written:
  *
- *  - The persist timer sends as much of a segment as a small window has room for. lwIP 2.1.3's tcp_split_unsent_seg()
+ *  - The persist timer sends as much of a segment as a small window has room for. lwIP 2.2.1's tcp_split_unsent_seg()
  *  leaves
  *    a FIN on that part, too, and the peer drops what follows it. Such segments are split and sent here first.
  *  - So are those that wait to be sent again, were written on, and are acknowledged in part. The timer would split the
@@ -97,7 +97,7 @@ void connections_ask(struct tcp_pcb *);
 /*
  * LWIP_HOOK_TCP_INPACKET_PCB: a segment of a connection, whose options are `size` bytes, of which `here` are behind its
  * header and the others at `behind`, and `length` bytes of data. It is examined for losses (recovery.h). Options count
- * in the first segment from a peer only. lwIP 2.1.3 takes an MSS from
+ * in the first segment from a peer only. lwIP 2.2.1 takes an MSS from
  * any segment: if it is less than what an unsent segment has already, tcp_write() computes a negative room, unsigned,
  * and makes segments of more than 64 KiB, whose 16-bit length passes for that of a frame. A second SYN could ask for a
  * larger window than share.c gave.

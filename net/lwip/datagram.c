@@ -254,7 +254,7 @@ static int datagram_bind(struct file *file, const struct sockaddr *address, sock
 		return -EINVAL;
 	ip_addr_set_ip4_u32(&ip, to.ipv4);
 	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) &&
-	    !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
+	    !ip4_addr_eq(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
 		return -EADDRNOTAVAIL;
 	return socket_error_of(to.port ? udp_bind(socket->pcb, &ip, to.port) : bind_at_random(socket->pcb, &ip));
 }

@@ -128,7 +128,7 @@ void interface_forget_neighbour(void) { interface.neighbour.known = false; }
  * gateway. */
 static bool is_behind_switch(const struct netif *netif, const ip4_addr_t *to, const struct eth_addr *mac)
 {
-	return ip4_addr_netcmp(to, netif_ip4_addr(netif), netif_ip4_netmask(netif)) && !cable_to(mac->addr);
+	return ip4_addr_net_eq(to, netif_ip4_addr(netif), netif_ip4_netmask(netif)) && !cable_to(mac->addr);
 }
 
 /*

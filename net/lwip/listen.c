@@ -43,7 +43,7 @@ int socket_bind(struct file *file, const struct sockaddr *address, socklen_t len
 		return -EINVAL;
 	ip_addr_set_ip4_u32(&ip, to.ipv4);
 	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) &&
-	    !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
+	    !ip4_addr_eq(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
 		return -EADDRNOTAVAIL;
 	error = socket_error_of(tcp_bind(socket->pcb, &ip, to.port));
 	if (!error)

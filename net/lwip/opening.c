@@ -123,7 +123,7 @@ static bool has_listener(const ip_addr_t *ip, uint16_t port)
 	const struct tcp_pcb_listen *listener = tcp_listen_pcbs.listen_pcbs;
 
 	while (listener && (listener->local_port != port ||
-	                    !(ip_addr_isany(&listener->local_ip) || ip_addr_cmp(&listener->local_ip, ip))))
+	                    !(ip_addr_isany(&listener->local_ip) || ip_addr_eq(&listener->local_ip, ip))))
 		listener = listener->next;
 	return listener && listener->accepts_pending < listener->backlog;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each step here is one of lwIP 2.1's ip4_input(), tcp_input(), tcp_process() or
+ * Each step here is one of lwIP 2.2's ip4_input(), tcp_input(), tcp_process() or
  * tcp_receive(), and behind them tcp_write(), tcp_output() and ip4_route(), in their order, with
  * what cannot be left out; lwIP's retransmission timer and its count of duplicate acknowledgements can (recovery.h).
  * RFC numbers and reasons are there. net/test/test-prediction.c compares both, packet by
@@ -281,7 +281,7 @@ static struct netif *route_of(const struct tcp_pcb *pcb)
 
 	return pcb->netif_idx == NETIF_NO_INDEX && first && netif_is_up(first) && netif_is_link_up(first) &&
 			       !ip4_addr_isany(netif_ip4_addr(first)) &&
-			       ip4_addr_netcmp(ip_2_ip4(&pcb->remote_ip), netif_ip4_addr(first),
+			       ip4_addr_net_eq(ip_2_ip4(&pcb->remote_ip), netif_ip4_addr(first),
 			                       netif_ip4_netmask(first))
 		       ? first
 		       : NULL;

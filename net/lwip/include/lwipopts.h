@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How lwIP 2.1 is configured: one thread under the POSIX layer's lock, TCP and UDP
+ * How lwIP 2.2 is configured: one thread under the POSIX layer's lock, TCP and UDP
  * over IPv4 over one Ethernet port and loopback, raw API. opt.h has the meaning.
  */
 #pragma once
@@ -11,12 +11,12 @@
 #define LWIP_SOCKET 0
 
 /* All memory comes from net/lwip/memory.c; nothing is sized ahead, so the MEMP_NUM_ limits do not apply. */
-#define MEM_LIBC_MALLOC 1
+#define MEM_CUSTOM_ALLOCATOR 1
 #define MEMP_MEM_MALLOC 1
 #define MEM_ALIGNMENT 16
-#define mem_clib_malloc net_allocate
-#define mem_clib_calloc net_allocate_zeroed
-#define mem_clib_free net_free
+#define MEM_CUSTOM_MALLOC net_allocate
+#define MEM_CUSTOM_CALLOC net_allocate_zeroed
+#define MEM_CUSTOM_FREE net_free
 #define LWIP_TIMERS_CUSTOM 1 /* net/lwip/timers.c */
 
 #define LWIP_IPV4 1
@@ -70,7 +70,7 @@
 #define LWIP_SUPPORT_CUSTOM_PBUF 1  /* net/lwip/interface.c */
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_MSL 1000          /* ms; TIME_WAIT is twice this */
-#define LWIP_TCP_RTO_TIME 1000
+#define LWIP_TCP_RTO_TIME 1000 /* of connections that recovery.c does not know, for want of memory */
 #define LWIP_TCP_KEEPALIVE 1
 #define SO_REUSE 1
 
