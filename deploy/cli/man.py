@@ -18,7 +18,7 @@ declared message channels. The commands build the system, boot it in QEMU or und
 machines, and measure: their main question is whether one kernel per socket or one kernel for the whole machine
 serves Redis better.
 
-Commands run from a checkout of the sources, on Debian 12, as root or with sudo; the first one sets up what it needs.
+Commands run from a checkout of the sources, on Debian 12 or 13, as root or with sudo; the first sets up what it needs.
 """
 STATUSES = (
     ("0", "Everything that was asked for happened and was checked."),

@@ -16,7 +16,8 @@ from deploy.base.atomic_files import naming
 from deploy.base.errors import Failure
 from deploy.base.paths import LOGS
 
-SYSTEMS = "Debian 12 or 13"  # on which the set-up was tried
+TRIED = ("bookworm", "trixie")  # releases on which the set-up was tried
+SYSTEMS = "Debian 12 or 13"
 OLD = "bookworm"  # whose own QEMU is 7.2
 BACKPORTS = f"{OLD}-backports"
 HELPER = "/usr/lib/apt/apt-helper"

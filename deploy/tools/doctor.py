@@ -12,7 +12,7 @@ from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, LOGS, ROOT
 from deploy.deployment.modules import LOADER
 from deploy.machine import qemu
-from deploy.setup import needs, packages, sources
+from deploy.setup import apt, needs, packages, sources
 from topology.units import GIB
 
 MEMORY_NEEDED = 3 * GIB  # the default machine has 2 GiB
@@ -32,9 +32,9 @@ class Finding:
 
 def system() -> Finding:
     name, title = host.distribution()
-    if name == "bookworm":
+    if name in apt.TRIED:
         return Finding("System", title, "packages come from its archive")
-    return Finding("System", title, "set-up is written for Debian 12 (bookworm); install what build lacks yourself")
+    return Finding("System", title, f"set-up was tried on {apt.SYSTEMS} only; install what build lacks yourself")
 
 
 def processor() -> Finding:
