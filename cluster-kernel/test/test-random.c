@@ -12,7 +12,7 @@
 #include "random.h"
 #include "watch.h"
 
-enum { STEPS = 3000, CORES_MAX = 3, SECONDS = 3 };
+enum { STEPS = 3000, STEP_CORES_MAX = 3, SECONDS = 3 };
 enum { THREAD_CALLS = 200000, THREAD_CALLS_RUN = 6000, THREAD_CORES_MAX = 4 };
 
 static char where[80];
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	} else if (at_once) {
 		threads(argc > 1 ? strtoull(argv[1], 0, 0) : THREAD_CALLS, many ? THREAD_CORES_MAX : 1);
 	} else {
-		turns(argc > 1 ? atoi(argv[1]) : SECONDS, many ? CORES_MAX : 1);
+		turns(argc > 1 ? atoi(argv[1]) : SECONDS, many ? STEP_CORES_MAX : 1);
 	}
 	return 0;
 }
