@@ -49,10 +49,13 @@ const char *root_elf_refusal(const void *file, size_t size)
 	struct module module = { file, size, 1 };
 	static struct error_message err;
 	struct elf_image image;
+	struct elf_mapping mapped[ELF_MAX_SEGMENTS] = { 0 };
 
 	shared_count = 0;
 	mapped_end = SIZE_4K;
 	err.text[0] = 0;
-	elf_load(&module, "x", 3, &image, &err);
+	if (elf_load(&module, "x", 3, &image, mapped, &err) == 0)
+		for (unsigned i = 0; i < image.count; i++)
+			MUST(mapped[i].count > 0 && mapped[i].address + mapped[i].count * (uint64_t)SIZE_4K <= mapped_end);
 	return err.text[0] ? err.text : NULL;
 }
