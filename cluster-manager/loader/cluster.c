@@ -124,12 +124,6 @@ static bool is_listed(const struct cluster_map *map, const struct map_cluster *o
 	return listed;
 }
 
-uint64_t cluster_cores(const struct cluster *c, const struct cluster_map *map, const struct map_cluster *of)
-{
-	require(is_listed(map, c->map, of));
-	return (uint64_t)((struct boot_core *)(c->info + 1) + c->list[of - map->cluster]);
-}
-
 /* Boot information, and behind it the lists of cores. */
 static void place_info(struct cluster *c, const struct cluster_map *map)
 {
@@ -137,16 +131,19 @@ static void place_info(struct cluster *c, const struct cluster_map *map)
 	uint32_t listed = 0;
 
 	for (uint32_t i = 0; i < map->cluster_count; i++) {
-		c->list[i] = listed;
-		listed += is_listed(map, c->map, &map->cluster[i]) ? map_core_count(map, &map->cluster[i]) : 0;
+		const bool is_told = is_listed(map, c->map, &map->cluster[i]);
+
+		c->list[i] = is_told ? listed : (uint32_t)CLUSTER_NOT_LISTED;
+		listed += is_told ? map_core_count(map, &map->cluster[i]) : 0;
 	}
 	c->info_size = round_up(sizeof(struct boot_info) + listed * sizeof(struct boot_core), PAGE_SIZE);
 	c->info = (struct boot_info *)memory_take(c, c->info_size, PAGE_SIZE, "boot information");
 	memset(c->info, 0, c->info_size);
 	for (uint32_t i = 0; i < map->cluster_count; i++) {
-		struct boot_core *to = (struct boot_core *)(c->info + 1) + c->list[i];
-		uint32_t count = is_listed(map, c->map, &map->cluster[i]) ? map_core_list(map, &map->cluster[i], list)
-		                                                          : 0;
+		if (c->list[i] == (uint32_t)CLUSTER_NOT_LISTED)
+			continue;
+		struct boot_core *to = (struct boot_core *)cluster_cores(c, map, &map->cluster[i]);
+		uint32_t count = map_core_list(map, &map->cluster[i], list);
 
 		for (uint32_t j = 0; j < count; j++)
 			to[j] = (struct boot_core){ .apic = map->cpu[list[j]].apic, .number = list[j] };

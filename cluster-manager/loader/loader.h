@@ -121,8 +121,16 @@ struct cluster {
 	uint64_t stacks[BOOT_MAX_CPUS]; /* memory of each core's stacks, their mapped pages one after another */
 	uint64_t resident; /* what starting it again needs: boot_info as placed, stacks (resident.c); 0: it is not */
 };
+enum { CLUSTER_NOT_LISTED = -1 };
 /* Returns the address of the list of another cluster's cores behind boot_info; it is a peer, or of this machine. */
-uint64_t cluster_cores(const struct cluster *c, const struct cluster_map *map, const struct map_cluster *of);
+static inline uint64_t cluster_cores(const struct cluster *c, const struct cluster_map *map,
+                                     const struct map_cluster *of)
+{
+	const uint32_t first = c->list[of - map->cluster];
+
+	require(first != (uint32_t)CLUSTER_NOT_LISTED);
+	return (uint64_t)((struct boot_core *)(c->info + 1) + first);
+}
 /* Returns whether a page of a core's stacks is mapped: each stack has one below it that is not. */
 static inline bool stacks_page_is_mapped(uint32_t page)
 {
