@@ -84,6 +84,9 @@ static void break_resources(void)
 	BREAK("a stack of two", (add_applications(1, false), set_text(REDIS, "stack", "a@100"),
 	                         set_cell(YCSB, "cpu", 2),
 	      set_text(YCSB, "stack", "a@100")), "redis@2 and ycsb@3 have the same stack a@100");
+	BREAK("a stack that forks", (add_applications(1, false), set_text(REDIS, "stack", "a@100"),
+	                             set_cell("/applications/a@100", "processes", 2)),
+	      "redis@2: a@100 can be nobody's stack");
 	BREAK("waiting twice", (set_text(YCSB, "await", "redis@2"),
 	                        must(fdt_appendprop_string(tree, at(YCSB), "await", "redis@2"))),
 	      "ycsb@3 awaits redis@2 twice");

@@ -128,7 +128,7 @@ static bool join_stack(struct draft *d, uint32_t index)
 	if (a->stack == MAP_NONE)
 		return error_set_at(d->err, a->name, "stack", "map: %s: its stack %s is no application", a->name, name);
 	stack = &map->application[a->stack];
-	if (stack == a || d->application[a->stack].stack != NULL || stack->role != MAP_PROGRAM)
+	if (stack == a || d->application[a->stack].stack != NULL || stack->role != MAP_PROGRAM || stack->processes > 1)
 		return error_set_at(d->err, a->name, "stack", "map: %s: %s can be nobody's stack", a->name, name);
 	if (stack->cluster != a->cluster)
 		return error_set_at(d->err, a->name, "stack", "map: %s: its stack %s is in another cluster", a->name,
