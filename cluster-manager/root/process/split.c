@@ -44,6 +44,13 @@ int split_map(const struct process *p, int first, uint64_t page, uint32_t count)
 	return 0;
 }
 
+/* Takes slots for the frames of a step, unless too few were left. */
+static int take_slots(void)
+{
+	return slots_free() < (1u << ROOT->cnode_bits) / SLOTS_SHARE + STEP_PAGES ? -SKERRY_NO_RESOURCE
+	       : slots_take_for_objects(STEP_PAGES);
+}
+
 /* Makes the frames of a part, without mapping them. */
 static int part_make(struct process *p, struct split *s, unsigned part)
 {
@@ -159,9 +166,7 @@ struct split *split_make(struct process *p, uint32_t step, int *error)
 	const uint64_t *content;
 	require(page_rights_even(&shield->rights, page_of(p, step), STEP_PAGES) && !split_find(shield, step));
 	*error = -SKERRY_NO_RESOURCE;
-	if (shield->split_count == p->table_count || slots_free() < (1u << ROOT->cnode_bits) / SLOTS_SHARE + STEP_PAGES)
-		return NULL;
-	int first = slots_take_for_objects(STEP_PAGES);
+	int first = shield->split_count == p->table_count ? *error : take_slots();
 	if (first < 0)
 		return NULL;
 	struct split *s = &shield->split[shield->split_count];
@@ -181,7 +186,7 @@ int split_inherit(struct process *p, const struct split *from)
 	const uint32_t number = p->shield->split_count;
 	struct split *s = &p->shield->split[number];
 	require(number < p->table_count && !split_find(p->shield, from->step));
-	int first = slots_take_for_objects(STEP_PAGES);
+	int first = take_slots();
 	if (first < 0)
 		return first;
 	*s = (struct split){ .step = from->step, .first = first };
