@@ -20,6 +20,8 @@ void process_describe(uint32_t application, struct gained_core core, struct proc
 int process_map_info(const struct process_info *info, int vspace);
 /* Gives its first thread an IPC buffer, a core, and the cores of its threads. *step: what failed. */
 int process_thread(struct process *p, uint32_t application, struct gained_core core, const char **step);
+/* Ends all of its threads, for good. */
+void process_stop(struct process *p);
 /* Returns a page for the rights of its pages, or null without memory. */
 struct shield *process_shield(uint32_t owner);
 /* Makes sure that the allocator's records suffice for one more process of this application. */

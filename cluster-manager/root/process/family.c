@@ -134,13 +134,6 @@ static void give_back(struct family *f, uint32_t application)
 	}
 }
 
-static void stop(struct member *m)
-{
-	tcb_suspend((uint64_t)m->child.tcb);
-	cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)m->child.own_memory); /* threads that it made itself */
-	m->child.started = false;
-}
-
 /* Nobody asks for the status of its children from now on. */
 static void leave_children(struct family *f, uint32_t pid)
 {
@@ -159,7 +152,7 @@ int family_ended(uint32_t application, uint32_t place, uint32_t status)
 	struct family *f = family[application];
 	struct member *m = &f->member[place];
 	require(place && m->life == MEMBER_RUNS && owner_now() == OWNER_MANAGER);
-	stop(m);
+	process_stop(&m->child);
 	share_end(&f->shares, place);
 	const int parent = m->parent ? family_find(application, m->parent) : -1;
 	m->life = parent < 0 ? MEMBER_FREE : MEMBER_ENDED;
@@ -208,7 +201,7 @@ void family_kill(uint32_t application)
 	for (unsigned i = 1; f && i < PROCESS_MEMBERS; i++) {
 		struct member *m = &f->member[i];
 		if (m->life == MEMBER_RUNS)
-			stop(m);
+			process_stop(&m->child);
 		m->life = MEMBER_FREE;
 		f->shares.at[i].lent = 0;
 	}
@@ -374,7 +367,7 @@ int family_fork(uint32_t application, uint32_t place, const struct fork_start *s
 	error = tcb_write_registers(IPC, (uint64_t)m->child.tcb, 1, &registers);
 	if (!error)
 		return 0;
-	stop(m);
+	process_stop(&m->child);
 	m->life = MEMBER_FREE;
 	return fork_undo(f, application, (unsigned)to, "registers", error);
 }

@@ -353,12 +353,18 @@ int process_start(uint32_t application)
 	return error;
 }
 
+void process_stop(struct process *p)
+{
+	tcb_suspend((uint64_t)p->tcb);
+	cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)p->own_memory); /* threads that it made itself */
+	tcb_suspend((uint64_t)p->tcb); /* one of these may have resumed it meanwhile */
+	p->started = false;
+}
+
 void process_kill(uint32_t application)
 {
 	struct process *p = &process[application];
 	require(p->started && p->tcb > 0);
-	tcb_suspend((uint64_t)p->tcb);
-	cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)p->own_memory); /* threads that it made itself */
+	process_stop(p);
 	give_back(application);
-	p->started = false;
 }
