@@ -322,6 +322,7 @@ static int fork_build(struct family *f, uint32_t application, unsigned from, uns
 		return error;
 	*step = "files";
 	process_describe(application, core, &info);
+	info.cwd = p->cwd = process_at(application, from)->cwd; /* in its copy of the stack */
 	error = files_attach(a, p, &info);
 	if (!error)
 		error = process_map_info(&info, p->vspace);

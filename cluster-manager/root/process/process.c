@@ -274,6 +274,7 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 		error = stack_make(a, &image, p, random, &registers->rsp, &info);
 	if (error)
 		return error;
+	p->cwd = info.cwd;
 	error = process_attach(p, application, &info, step);
 	if (error)
 		return error;
