@@ -35,6 +35,7 @@ struct member {
 
 struct family {
 	uint32_t number, last_pid;
+	uint64_t said; /* TSC until which its lines on the console have been counted */
 	struct shares shares;
 	struct member member[PROCESS_MEMBERS];
 	uint8_t steps[]; /* shares.at[].source and .lent_to */
@@ -162,6 +163,19 @@ int family_ended(uint32_t application, uint32_t place, uint32_t status)
 	return parent;
 }
 
+/* Returns whether a line of it may be printed: LINES at once, and one each second. */
+static bool may_say(struct family *f)
+{
+	enum { LINES = 20, EACH_MS = 1000 };
+	const uint64_t now = read_tsc(), each = milliseconds(EACH_MS);
+	if (f->said < now)
+		f->said = now;
+	if (f->said - now >= LINES * each)
+		return false;
+	f->said += each;
+	return true;
+}
+
 /* Linux's signals, by the fault and the vector of an exception (Intel SDM volume 3, table 6-1). */
 static uint32_t signal_of(uint64_t fault, uint64_t vector)
 {
@@ -190,8 +204,9 @@ static uint32_t signal_of(uint64_t fault, uint64_t vector)
 int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_t vector, uint64_t rip)
 {
 	const uint32_t signal = signal_of(fault, vector);
-	console_print("%s: process %u ends by signal %u, a fault at 0x%lx", map->application[application].name,
-	              family[application]->member[place].pid, signal, rip);
+	if (may_say(family[application]))
+		console_print("%s: process %u ends by signal %u, a fault at 0x%lx", map->application[application].name,
+		              family[application]->member[place].pid, signal, rip);
 	return family_ended(application, place, signal);
 }
 
@@ -331,7 +346,8 @@ static int fork_build(struct family *f, uint32_t application, unsigned from, uns
 
 static int fork_undo(struct family *f, uint32_t application, unsigned place, const char *step, int error)
 {
-	console_print("%s cannot fork: %s (error %d)", map->application[application].name, step, -error);
+	if (may_say(f))
+		console_print("%s cannot fork: %s (error %d)", map->application[application].name, step, -error);
 	share_end(&f->shares, place);
 	f->member[place].kept = true;
 	give_back(f, application);
@@ -404,7 +420,7 @@ bool family_touches(uint32_t application, uint32_t place, uint64_t address, unsi
 		return f && needed == RIGHT_WRITE && !write_shared(f, application, place, address);
 	const bool may = process_touches(process_at(application, place), f ? owner_of(f, application, place)
 	                                 : owner_application(application), address, needed, &error);
-	if (error)
+	if (error && (!f || may_say(f)))
 		console_print("%s: memory that it was promised cannot be mapped at 0x%lx (error %d)",
 		              map->application[application].name, address, -error);
 	return may;
