@@ -225,6 +225,16 @@ void family_kill(uint32_t application)
 	process_kill(application);
 }
 
+bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid)
+{
+	const struct family *f = family[application];
+	for (unsigned i = 1; f && i < PROCESS_MEMBERS; i++)
+		if (f->member[i].life == MEMBER_ENDED && f->member[i].pid == pid &&
+		    f->member[i].parent == f->member[place].pid)
+			return true;
+	return false;
+}
+
 int family_reap(uint32_t application, uint32_t place, uint32_t pid, struct ended *ended)
 {
 	struct family *f = family[application];

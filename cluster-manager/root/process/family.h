@@ -31,6 +31,8 @@ int family_ended(uint32_t application, uint32_t place, uint32_t status);
 int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_t vector, uint64_t rip);
 /* Returns the place of a process that runs, by its pid; -1: there is none. */
 int family_find(uint32_t application, uint32_t pid);
+/* Returns whether the process at `place` has a child with this pid that has ended, and was not forgotten yet. */
+bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid);
 /*
  * MANAGER_WAIT without the wait: forgets a child that has ended, and returns 0 with its pid and status; pid 0: there
  * are children, none has ended. `pid` 0: any. -SKERRY_NOT_FOUND: there is no such child.

@@ -214,13 +214,17 @@ static int request_kill(struct request *r)
 	enum { KILL = 9 };
 	if (message_words(r->m.info) < 2)
 		return -SKERRY_TRUNCATED;
-	const int place = r->m.word[0] > UINT32_MAX ? -1 : family_find(r->application, (uint32_t)r->m.word[0]);
-	if (place < 0)
+	if (r->m.word[0] > UINT32_MAX)
 		return -SKERRY_NOT_FOUND;
-	if (r->m.word[1] == 0)
-		return 0;
-	if (r->m.word[1] != KILL)
+	const uint32_t pid = (uint32_t)r->m.word[0];
+	const int place = family_find(r->application, pid);
+	const bool ended = place < 0 && family_has_ended(r->application, r->place, pid);
+	if (place < 0 && !ended)
+		return -SKERRY_NOT_FOUND;
+	if (r->m.word[1] != 0 && r->m.word[1] != KILL)
 		return -SKERRY_BAD_ARGUMENT;
+	if (ended || r->m.word[1] == 0)
+		return 0;
 	if (place == 0)
 		return -SKERRY_NO_RIGHTS;
 	r->answered = (uint32_t)place == r->place; /* its thread is gone */

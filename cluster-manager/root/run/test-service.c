@@ -121,6 +121,11 @@ int family_find(uint32_t application, uint32_t pid)
 	(void)application;
 	return pid == 1 ? 0 : pid == CHILD_PID ? CHILD : -1;
 }
+bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid)
+{
+	(void)application;
+	return place == 0 && pid == CHILD_PID + 1;
+}
 int family_fork(uint32_t application, uint32_t place, const struct fork_start *start, uint32_t *pid)
 {
 	(void)application, (void)place;
@@ -388,6 +393,13 @@ static void families(void)
 	CHECK(last_answer == SKERRY_NO_RIGHTS);
 	family_request(CHILD, MANAGER_KILL, (1ull << 32) + 1, 0, 0);
 	CHECK(last_answer == SKERRY_NOT_FOUND && children_ended == 3);
+	/* a child that has ended is there until its parent has asked for its status, and for it alone */
+	for (uint64_t signal = 0; signal <= 9; signal += 9) {
+		family_request(0, MANAGER_KILL, CHILD_PID + 1, signal, 0);
+		CHECK(last_answer == 0 && children_ended == 3);
+		family_request(CHILD, MANAGER_KILL, CHILD_PID + 1, signal, 0);
+		CHECK(last_answer == SKERRY_NOT_FOUND && children_ended == 3);
+	}
 	before = answers;
 	family_request(CHILD, MANAGER_KILL, CHILD_PID, 9, 0);
 	CHECK(answers == before && children_ended == 4);

@@ -259,7 +259,8 @@ enum manager_request {
 	 * such child.
 	 *
 	 * KILL: m0 pid, m1 signal, 9 or 0 (which only asks). The first process cannot be killed: NO_RIGHTS.
-	 * NOT_FOUND: there is no such process; BAD_ARGUMENT: another signal.
+	 * NOT_FOUND: there is no such process; BAD_ARGUMENT: another signal. A child of the caller's that has ended is
+	 * there until WAIT has told of it.
 	 */
 	MANAGER_FORK,
 	MANAGER_WAIT,
