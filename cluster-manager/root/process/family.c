@@ -264,6 +264,14 @@ static int find_place(const struct family *f, uint32_t processes)
 	return -SKERRY_BUSY;
 }
 
+/* Frees the place of one that has ended, but from which others borrow: they get copies. */
+static void free_place(struct family *f, uint32_t application, uint32_t processes)
+{
+	for (unsigned i = 1; i < processes && find_place(f, processes) < 0; i++)
+		if (f->member[i].life == MEMBER_FREE && !share_settle(&f->shares, i))
+			give_back(f, application);
+}
+
 /* A pid that no member has: others are as many as members at most. */
 static uint32_t next_pid(struct family *f)
 {
@@ -367,8 +375,11 @@ static int fork_undo(struct family *f, uint32_t application, unsigned place, con
 int family_fork(uint32_t application, uint32_t place, const struct fork_start *start, uint32_t *pid)
 {
 	struct family *f = family[application];
+	const uint32_t processes = map->application[application].processes;
 	const char *step = "";
-	const int to = f ? find_place(f, map->application[application].processes) : -SKERRY_NOT_FOUND;
+	if (f && find_place(f, processes) < 0)
+		free_place(f, application, processes);
+	const int to = f ? find_place(f, processes) : -SKERRY_NOT_FOUND;
 	if (to < 0)
 		return to;
 	require(owner_now() == OWNER_MANAGER && f->member[place].pid);

@@ -6,7 +6,7 @@
  *
  * A child takes at its fork all memory that it may ever need, so that nothing can be missing later: a heap and a stack
  * as large as its parent's. What it has is an owner's of its own (slots.h), and goes back when it has ended and nobody
- * borrows its frames (share.h) any more.
+ * borrows its frames (share.h) any more; when a fork finds no other place, the borrowers get copies.
  */
 #pragma once
 

@@ -67,19 +67,38 @@ static int copy_step(struct shares *s, unsigned borrower, uint32_t step)
 	return error;
 }
 
-int share_write(struct shares *s, unsigned place, uint32_t step)
+/* Gives all borrowers of a step copies. */
+static int copy_lent(struct shares *s, unsigned place, uint32_t step)
 {
-	struct sharer *own = &s->at[place];
+	const struct sharer *own = &s->at[place];
 	int error = 0;
-	require(place < PROCESS_MEMBERS && step < s->steps && own->process);
-	if (own->source[step])
-		return copy_step(s, place, step);
 	for (unsigned i = 0; i < PROCESS_MEMBERS && own->lent_to[step] && !error; i++)
 		if (s->at[i].process && s->at[i].source[step] == place + 1)
 			error = copy_step(s, i, step);
 	require(error || !own->lent_to[step]);
+	return error;
+}
+
+int share_write(struct shares *s, unsigned place, uint32_t step)
+{
+	struct sharer *own = &s->at[place];
+	require(place < PROCESS_MEMBERS && step < s->steps && own->process);
+	if (own->source[step])
+		return copy_step(s, place, step);
+	int error = copy_lent(s, place, step);
 	return error ? error : frame_protect_in(IPC, (uint64_t)own->process->heap.first + step,
 	                                        (uint64_t)own->process->vspace, PAGE_RIGHTS_DEFAULT);
+}
+
+int share_settle(struct shares *s, unsigned place)
+{
+	const struct sharer *own = &s->at[place];
+	int error = 0;
+	require(place < PROCESS_MEMBERS);
+	for (uint32_t step = 0; step < s->steps && own->lent && !error; step++)
+		error = copy_lent(s, place, step);
+	require(error || !own->lent);
+	return error;
 }
 
 void share_end(struct shares *s, unsigned place)

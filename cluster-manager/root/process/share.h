@@ -42,5 +42,7 @@ bool share_has(const struct shares *s, unsigned place, uint32_t step);
 int share_lend(struct shares *s, unsigned parent, unsigned child, uint32_t step);
 /* Gives the process the step for itself, to read and write. Returns 0 or an error. */
 int share_write(struct shares *s, unsigned place, uint32_t step);
+/* Gives each borrower of the process's frames a copy: nobody borrows of it then. Returns 0 or an error. */
+int share_settle(struct shares *s, unsigned place);
 /* The process runs no more: it borrows nothing. Its slots for what it borrowed are its owner's to return. */
 void share_end(struct shares *s, unsigned place);

@@ -109,7 +109,7 @@ static uint8_t bytes[PLACES][2][STEPS];
 static bool runs[PLACES], kept[PLACES];
 static uint64_t plain[PLACES][STEPS];
 static bool there[PLACES][STEPS]; /* it has touched the step, or its parent had at the fork */
-static unsigned forks, ends, writes;
+static unsigned forks, ends, writes, settled;
 
 static void begin(int place)
 {
@@ -182,6 +182,19 @@ static void write_step(int place, uint32_t step, uint64_t value)
 	writes++;
 }
 
+/* The borrowers of one that has ended get copies, and its place is free. */
+static void settle(void)
+{
+	for (int place = 0; place < PLACES; place++)
+		if (!runs[place] && kept[place]) {
+			CHECK(share_settle(&shares, (unsigned)place) == 0);
+			give_back();
+			CHECK(!kept[place]);
+			settled++;
+			return;
+		}
+}
+
 static void compare(void)
 {
 	for (int place = 0; place < PLACES; place++)
@@ -211,13 +224,15 @@ static int find(bool running)
 
 static void operate(uint64_t number)
 {
-	const int place = find(true), child = find(false), kind = rand() % 8;
+	const int place = find(true), child = find(false), kind = rand() % 16;
 	if (place < 0)
 		begin(child);
-	else if (kind == 0 && child >= 0)
+	else if (kind < 2 && child >= 0)
 		fork_from(place, child);
-	else if (kind == 1)
+	else if (kind == 2 || kind == 3)
 		end(place);
+	else if (kind == 4)
+		settle();
 	else
 		write_step(place, (uint32_t)rand() % STEPS, number);
 }
@@ -239,7 +254,8 @@ int main(int argc, char **argv)
 		CHECK(!slot[i].frame);
 	for (int place = 0; place < PLACES; place++)
 		CHECK(!kept[place] && !shares.at[place].lent);
-	printf("seed %u: %u forks, %u ends, %u writes, %u copies\n", seed, forks, ends, writes, copies);
-	CHECK(operations < OPERATIONS || (forks > 1000 && copies > 1000));
+	printf("seed %u: %u forks, %u ends, %u writes, %u copies, %u settled\n", seed, forks, ends, writes, copies,
+	       settled);
+	CHECK(operations < OPERATIONS || (forks > 1000 && copies > 1000 && settled > 100));
 	return failures != 0;
 }

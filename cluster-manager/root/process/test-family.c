@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Families of processes: whatever a fork lacks, nothing of it stays; those that have ended take nobody's place; what a
+ * program makes its manager print has an end. The memory of processes is a note of each owner that has any.
+ */
+#include <string.h>
+#include <skerry/process.h>
+#include <skerry/stubs.h>
+#include "promise.h"
+#include "root.h"
+#include "slots.h"
+#include "test-check.h"
+
+enum { APPLICATION = 0, PROCESSES = 3, STEPS = 2, PROBES = 100, CNODE_BITS = 12, CWD = 0x7effffff };
+#define TSC_HZ (1ull << 50) /* the test takes no second */
+
+static const struct promise heap_of_steps = { .address = PROCESS_HEAP_VADDR, .frame_size = SIZE_2M, .count = STEPS,
+                                              .first = 1 };
+static bool has[OWNERS]; /* something was taken for this owner */
+static unsigned calls, fails_at, printed, resumed, suspended;
+static uint64_t touched;
+static uint32_t slots, taken;
+
+/* Each thing that a fork asks for is missing once. */
+static int next_error(void)
+{
+	has[owner_now()] = true;
+	return ++calls == fails_at ? -SKERRY_NO_MEMORY : 0;
+}
+
+static int next_slot(void) { return next_error() ? -SKERRY_NO_MEMORY : 1; }
+
+#define cnode_copy(ipc, to_cnode, to, from_cnode, from, rights) ((void)(from), next_error())
+#define cnode_delete(...) 0
+#define cnode_revoke(...) 0
+#define frame_protect_in(ipc, frame, vspace, rights) ((void)(frame), next_error())
+#define frame_unmap(...) ((void)0)
+#define page_table_map(...) next_error()
+#define tcb_write_registers(ipc, tcb, resume, registers) ((void)(registers), resumed++, next_error())
+#include "share.c"
+#include "split.c"
+#include "family.c"
+
+static struct cluster_map own_map;
+const struct cluster_map *map = &own_map;
+
+static uint32_t owner;
+uint32_t owner_set(uint32_t next)
+{
+	const uint32_t before = owner;
+	owner = next;
+	return before;
+}
+uint32_t owner_now(void) { return owner; }
+int slots_take(uint32_t count) { return (void)count, next_slot(); }
+int slots_take_for_objects(uint32_t count) { return taken += count, next_slot(); }
+void slots_give(int first, uint32_t count) { (void)first, taken -= count; }
+uint32_t slots_free(void) { return slots; }
+
+void memory_return(uint32_t of) { has[of] = false; }
+uint64_t memory_free(void) { return 0; }
+int memory_object(enum skerry_object type, unsigned bits) { return (void)type, (void)bits, next_slot(); }
+int memory_frames(enum skerry_object type, uint32_t count) { return (void)type, (void)count, next_slot(); }
+int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count)
+{
+	return (void)untyped, (void)type, (void)first, (void)count, next_error();
+}
+int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsigned bits, uint32_t count)
+{
+	return (void)reserve, (void)type, (void)bits, (void)count, next_slot();
+}
+int memory_commit(struct memory_reserve *r, int first, uint32_t count) { return (void)r, (void)first, (void)count, 0; }
+
+void *own_memory(uint64_t size)
+{
+	static _Alignas(64) char memory[1 << 16];
+	CHECK(size <= sizeof(memory));
+	return memory;
+}
+void *window_open(int first, uint32_t count) { return (void)first, (void)count, NULL; }
+void window_close(void) {}
+void *window_large(int frame, unsigned place) { return (void)frame, (void)place, NULL; }
+int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigned attributes)
+{
+	return (void)vspace, (void)frame, (void)address, (void)rights, (void)attributes, next_error();
+}
+int frames_copy(int to, int from, uint32_t count) { return (void)to, (void)from, (void)count, next_error(); }
+int frame_copy_large(int to, int from) { return (void)to, (void)from, next_error(); }
+void sign_pass(void) {}
+void console_print(const char *format, ...) { (void)format, printed++; }
+int home_set(uint64_t cnode, uint64_t slot, uint32_t core) { return (void)cnode, (void)slot, (void)core, next_error(); }
+
+int promise_commit(struct promise *p, uint32_t group) { return (void)p, (void)group, next_error(); }
+int promise_note(const struct promise_table *t, uint64_t bit) { return (void)t, (void)bit, 0; }
+int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t value)
+{
+	return (void)t, (void)word, (void)value, 0;
+}
+int promise_word(const struct promise_table *t, uint64_t word, uint64_t *value)
+{
+	(void)t, (void)word;
+	*value = touched;
+	return next_error();
+}
+
+int inherit_image(struct process *p, const struct process *parent, const struct elf_mapping *first)
+{
+	return (void)p, (void)parent, (void)first, next_error();
+}
+int inherit_touched(struct process *p, const struct process *parent, uint64_t heap)
+{
+	return (void)p, (void)parent, (void)heap, next_error();
+}
+int inherit_stack(struct process *p, const struct process *parent) { return (void)p, (void)parent, next_error(); }
+int inherit_heap(struct process *p, uint64_t heap)
+{
+	p->heap = heap_of_steps;
+	return (void)heap, next_error();
+}
+int inherit_rights(struct process *p, const struct process *parent, struct shield *page)
+{
+	return (void)p, (void)parent, (void)page, next_error();
+}
+int inherit_step(struct process *p, const struct process *parent, uint32_t step, unsigned rights)
+{
+	return (void)p, (void)parent, (void)step, (void)rights, next_error();
+}
+
+static struct process first;
+struct process *process_of(uint32_t application) { return (void)application, &first; }
+bool process_started(uint32_t application) { return (void)application, first.started; }
+int process_start(uint32_t application)
+{
+	first.heap = heap_of_steps;
+	first.cwd = CWD;
+	first.started = true;
+	return (void)application, 0;
+}
+void process_kill(uint32_t application) { (void)application, first.started = false; }
+void process_stop(struct process *p) { p->started = false, suspended++; }
+int process_objects(struct process *p) { return (void)p, next_error(); }
+int process_give(const struct process *p, unsigned slot, int root)
+{
+	return (void)p, (void)slot, (void)root, next_error();
+}
+int process_give_first(struct process *p, uint32_t number, uint32_t core)
+{
+	return (void)p, (void)number, (void)core, next_error();
+}
+void process_describe(uint32_t application, struct gained_core core, struct process_info *info)
+{
+	(void)application, (void)core;
+	memset(info, 0, sizeof(*info));
+}
+int files_attach(const struct map_application *a, const struct process *p, struct process_info *info)
+{
+	return (void)a, (void)p, (void)info, next_error();
+}
+int process_map_info(const struct process_info *info, int vspace)
+{
+	CHECK(info->cwd == CWD);
+	return (void)vspace, next_error();
+}
+int process_thread(struct process *p, uint32_t application, struct gained_core core, const char **step)
+{
+	return (void)p, (void)application, (void)core, (void)step, next_error();
+}
+struct shield *process_shield(uint32_t of) { return (void)of, NULL; }
+void process_reserve_records(const struct map_application *a) { (void)a; }
+uint64_t process_memory(uint32_t application) { return (void)application, 0; }
+uint64_t process_committed(const struct process *p) { return (void)p, 0; }
+bool process_touches(struct process *p, uint32_t of, uint64_t address, unsigned needed, int *error)
+{
+	return (void)p, (void)of, (void)address, (void)needed, *error = 0, true;
+}
+int64_t process_protect(struct process *p, uint32_t of, uint64_t address, uint64_t size, uint64_t rights)
+{
+	return (void)p, (void)of, (void)address, (void)rights, (int64_t)size;
+}
+struct gained_core core_now(uint32_t application) { return (void)application, (struct gained_core){ 0 }; }
+
+/* --- the cases --- */
+
+static unsigned owners(void)
+{
+	unsigned count = 0;
+	for (uint32_t i = OWNER_CHILDREN; i < OWNERS; i++)
+		count += has[i];
+	return count;
+}
+
+static int fork_from(uint32_t place, uint32_t *pid)
+{
+	static const struct fork_start start;
+	return family_fork(APPLICATION, place, &start, pid);
+}
+
+/* Whatever is missing, the place is free again, and the next fork has all. */
+static void misses(void)
+{
+	uint32_t pid;
+	unsigned missed = 0;
+	for (fails_at = 1;; fails_at++) {
+		calls = 0;
+		if (!fork_from(0, &pid))
+			break;
+		missed++;
+		CHECK(owners() == 0 && family_find(APPLICATION, 2) < 0 && !family[APPLICATION]->shares.at[0].lent);
+	}
+	CHECK(missed > 15 && resumed == 2 && owners() == 1 && pid);
+	fails_at = 0;
+	CHECK(family_ended(APPLICATION, (uint32_t)family_find(APPLICATION, pid), 0) == 0 && owners() == 0);
+	struct ended ended;
+	CHECK(family_has_ended(APPLICATION, 0, pid) && !family_has_ended(APPLICATION, 0, pid + 1));
+	CHECK(!family_reap(APPLICATION, 0, pid, &ended) && ended.pid == pid);
+	CHECK(!family_has_ended(APPLICATION, 0, pid));
+}
+
+/* Each process of a row writes a step, of which the next one borrows, forks that one and ends, without end. */
+static void row(void)
+{
+	struct ended ended;
+	uint32_t pid, more;
+	CHECK(!fork_from(0, &pid));
+	for (unsigned i = 0; i < PROBES; i++) {
+		const int place = family_find(APPLICATION, pid);
+		CHECK(place > 0);
+		if (place <= 0)
+			return;
+		const uint64_t address = PROCESS_HEAP_VADDR + i % STEPS * SIZE_2M;
+		CHECK(family_touches(APPLICATION, (uint32_t)place, address, RIGHT_WRITE, true));
+		CHECK(!fork_from((uint32_t)place, &pid));
+		CHECK(family_ended(APPLICATION, (uint32_t)place, 0) == (i ? -1 : 0));
+		CHECK(i || !family_reap(APPLICATION, 0, 0, &ended));
+	}
+	CHECK(!fork_from(0, &more));
+	family_kill(APPLICATION);
+	CHECK(owners() == 0 && suspended > PROBES && family_start(APPLICATION) == 0);
+}
+
+/* A program that faults, or forks in vain, for ever. */
+static void prints(void)
+{
+	struct ended ended;
+	uint32_t pid;
+	for (unsigned i = 0; i < PROBES; i++) {
+		CHECK(!fork_from(0, &pid));
+		family_faulted(APPLICATION, (uint32_t)family_find(APPLICATION, pid), FAULT_PAGE, 0, 0);
+		CHECK(!family_reap(APPLICATION, 0, 0, &ended) && ended.pid == pid && ended.status == 11);
+		calls = 0;
+		fails_at = 1;
+		CHECK(fork_from(0, &pid) == -SKERRY_NO_MEMORY);
+		fails_at = 0;
+	}
+	CHECK(printed >= 20 && printed < 30); /* with those of misses() */
+}
+
+/* A child's split steps leave slots for other programs, as the parent's do. */
+static void splits(void)
+{
+	static struct shield shield;
+	const struct split from = { .step = 1 };
+	struct process p = { .shield = &shield, .table_count = PROCESS_SPLITS };
+	taken = 0;
+	slots = (1 << CNODE_BITS) / 4 + STEP_PAGES - 1;
+	CHECK(split_inherit(&p, &from) == -SKERRY_NO_RESOURCE && !taken && !shield.split_count);
+	slots++;
+	CHECK(split_inherit(&p, &from) == 0 && taken == STEP_PAGES && shield.split_count == 1);
+}
+
+int main(void)
+{
+	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
+	if (!root)
+		return SKIPPED;
+	*root = (struct root_info){ .tsc_hz = TSC_HZ, .cnode_bits = CNODE_BITS };
+	own_map.application_count = 1;
+	own_map.application[0] = (struct map_application){ .processes = PROCESSES, .heap = STEPS * SIZE_2M };
+	touched = (1 << STEPS) - 1;
+	CHECK(family_start(APPLICATION) == 0);
+	misses();
+	row();
+	prints();
+	splits();
+	return failures != 0;
+}
