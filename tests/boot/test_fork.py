@@ -22,7 +22,8 @@ LARGE = (default_memory(2) - 8 * MIB) // PROCESSES // (2 * MIB) * (2 * MIB)
 
 
 def forking(cpu: int, *args: str, heap: int = HEAP) -> Program:
-    return Program(f"fork-{cpu}", cpu, heap=heap, args=args, elf=FORK, processes=PROCESSES, barrier=False)
+    return Program(f"fork-{cpu}", cpu, heap=heap, args=args, elf=FORK, processes=PROCESSES, cwd="/srv/fork",
+                   barrier=False)
 
 
 def lines(run: Run, cpu: int) -> list[str]:

@@ -54,7 +54,7 @@ static void number(const char *name, long value) { printf("%s: %ld\n", name, val
 static const char *error_name(void)
 {
 	return errno == ECHILD ? "ECHILD" : errno == ESRCH ? "ESRCH" : errno == EAGAIN ? "EAGAIN" :
-	       errno == ENOMEM ? "ENOMEM" : strerror(errno);
+	       errno == ENOMEM ? "ENOMEM" : errno == EINVAL ? "EINVAL" : strerror(errno);
 }
 
 static void error(const char *name, long result) { printf("%s: %s\n", name, result < 0 ? error_name() : "no error"); }
@@ -195,6 +195,28 @@ static _Noreturn void sleep_for_ever(void)
 		pause();
 }
 
+/* It is the first to look for a path. */
+static int folder(void)
+{
+	char path[PAGE];
+
+	return getcwd(path, sizeof(path)) ? (int)(strlen(path) % 200) : 255;
+}
+
+/* A child that has ended is there until its parent has waited for it. */
+static void waits_late(void)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	usleep(100000);
+	number("asks whether one that has ended is there", kill(pid, 0));
+	number("kills one that has ended", kill(pid, SIGKILL));
+	number("waits for it", waitpid(pid, 0, 0) == pid);
+	error("asks again", kill(pid, 0));
+}
+
 static void waits(void)
 {
 	siginfo_t info = { 0 };
@@ -221,6 +243,8 @@ static void waits(void)
 	number("waitid()", waitid(P_PID, (id_t)pid, &info, WEXITED));
 	printf("tells of %s, code %d, status %d\n", info.si_pid == pid ? "it" : "another", info.si_code,
 	       info.si_status);
+	error("waitid() of process 0", waitid(P_PID, 0, &info, WEXITED));
+	waits_late();
 	ended("leaves a child behind", status_of(leaves_child));
 	error("which is not the first's", waitpid(-1, 0, WNOHANG));
 }
@@ -431,6 +455,8 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "full"))
 		full(atoi(argv[2]));
+	const int status = status_of(folder);
+	number("a child starts in its parent's folder", WIFEXITED(status) && WEXITSTATUS(status) == folder());
 	ends();
 	memory();
 	protection();

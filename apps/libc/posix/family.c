@@ -4,7 +4,8 @@
  * child begins, and sets right what in the layer is not true of a copy (family.h).
  *
  * A child has its parent's descriptors. Files in memory are copied with the rest: what one process writes the others do
- * not see, and offsets are not shared from the fork on. The same holds for pipes, socket pairs and events.
+ * not see, and offsets are not shared from the fork on. The same holds for pipes, socket pairs,
+ * events, and memory that is mapped with MAP_SHARED.
  *
  * Nothing interrupts a process from outside but its end: no SIGCHLD is sent, and kill() of another process knows
  * SIGKILL and 0 alone.
@@ -198,7 +199,7 @@ long sys_waitid(const long *a)
 	uint64_t status;
 
 	if (!(a[3] & WEXITED) || a[3] & ~(WNOHANG | WEXITED | WSTOPPED | WCONTINUED) ||
-	    (a[0] != P_ALL && a[0] != P_PID))
+	    (a[0] != P_ALL && (a[0] != P_PID || (int)a[1] <= 0)))
 		return -EINVAL;
 	const long pid = wait_for(a[0] == P_ALL ? 0 : (int)a[1], !(a[3] & WNOHANG), &status);
 	if (pid >= 0 && info) {
