@@ -284,6 +284,8 @@ int memory_object(enum skerry_object type, unsigned size_bits)
 {
 	int slot = slots_take_for_objects(1);
 	int untyped = slot < 0 ? slot : memory_untyped(object_bits(type, size_bits));
+	if (slot >= 0 && untyped < 0)
+		slots_give(slot, 1); /* the manager's would be missing for good */
 	if (untyped < 0)
 		return untyped;
 	int error = block_retype(untyped, type, size_bits, slot, 1);
@@ -298,6 +300,20 @@ int memory_contiguous(enum skerry_object type, unsigned count_bits)
 		return untyped;
 	int error = block_retype(untyped, type, 0, first, 1u << count_bits);
 	return error ? error : first;
+}
+
+/* Other owners give back all that they have. Returns the error. */
+static int reserve_fails(const struct memory_reserve *reserve, int first, int error)
+{
+	uint32_t next;
+	if (owner_now() != OWNER_MANAGER)
+		return error;
+	for (uint32_t i = reserve->block; i; i = next) {
+		next = block_at(i)->next;
+		block_release(i);
+	}
+	slots_give(first, reserve->left);
+	return error;
 }
 
 int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsigned size_bits, uint32_t count)
@@ -317,7 +333,7 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsi
 		uint32_t i = block_take(bits + count_bits, &error);
 		if (!i) {
 			if (count_bits == 0)
-				return error;
+				return reserve_fails(reserve, first, error);
 			count_bits--;
 			continue;
 		}

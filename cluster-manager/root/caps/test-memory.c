@@ -272,6 +272,30 @@ static void again_and_again(const struct picture *empty)
 	}
 }
 
+/* What the manager itself lacks takes nothing for good. */
+static void manager_lacks(const struct picture *empty)
+{
+	owner_set(owner_application(1));
+	CHECK(memory_frames(OBJECT_FRAME_4K, 3) > 0);
+	owner_set(owner_application(2));
+	for (unsigned bits = BITS_MAX; bits >= BITS_MIN; bits--)
+		while (memory_untyped(bits) >= 0)
+			;
+	owner_set(OWNER_MANAGER);
+	for (unsigned pages = 0; pages < 4; pages += 3) {
+		const struct picture before = picture_take();
+		CHECK((before.free >= 3 << 12) == (pages > 0));
+		for (unsigned i = 0; i < 20; i++)
+			CHECK(memory_frames(OBJECT_FRAME_4K, 4) < 0 && (pages || memory_object(OBJECT_TCB, 0) < 0));
+		const struct picture after = picture_take();
+		same(&before, &after);
+		memory_return(owner_application(1));
+	}
+	memory_return(owner_application(2));
+	const struct picture now = picture_take();
+	same(empty, &now);
+}
+
 /* Promised frames can be had in any order, each once, when no other frame can be had any more. */
 static void promises(const struct picture *empty)
 {
@@ -391,6 +415,7 @@ int main(void)
 	}
 	again_and_again(&empty);
 	no_slots(&empty);
+	manager_lacks(&empty);
 	promises(&empty);
 	comes_and_goes();
 	CHECK(revocations);
