@@ -77,6 +77,10 @@ static void break_resources(void)
 	      "ycsb@3: its arguments and its environment take 15882 bytes, and a program has room for 15872");
 	BREAK("heaps that leave no memory", must(fdt_setprop_u64(tree, at(YCSB), "heap", 0x3f000000)),
 	      "cluster@1: heaps of 1008 MiB do not fit into its 1008 MiB (largest: ycsb@3)");
+	BREAK("heaps of many processes", (add_applications(1, false),
+	                                  must(fdt_setprop_u64(tree, at("/applications/a@100"), "heap", 0x8000000)),
+	                                  set_cell("/applications/a@100", "processes", 16)),
+	      "MiB do not fit into its 1024 MiB (largest: a@100)");
 	BREAK("a stack of one without an address",
 	      (drop(YCSB, "ipv4"), drop(YCSB, "mac"), add_applications(1, false),
 	       set_text("/applications/a@100", "stack", "ycsb@3"),

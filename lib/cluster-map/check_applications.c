@@ -151,7 +151,7 @@ static bool check_heaps(const struct cluster_map *map, const struct map_cluster 
 		if (a->cluster != cluster->number)
 			continue;
 		heaps += a->heap * a->processes; /* less than 2^51 each: no overflow */
-		if (largest == NULL || largest->heap < a->heap)
+		if (largest == NULL || largest->heap * largest->processes < a->heap * a->processes)
 			largest = a;
 	}
 	if (largest == NULL || heaps < memory)
