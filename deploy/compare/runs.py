@@ -235,7 +235,7 @@ def at_once(case: Case[Any]) -> int:
 
     The rest of a machine's memory is never touched, and takes none of the host's.
     """
-    needed = BESIDE + sum(program.heap for program in case.plan.cluster_map.applications)
+    needed = BESIDE + sum(program.heap * program.processes for program in case.plan.cluster_map.applications)
     return max(1, min(len(parallel.processors()), _available() // max(1, needed)))
 
 
