@@ -14,6 +14,8 @@
  *
  * The receiver drops bits of unbound doorbells. A hostile peer can therefore
  * signal only notifications that are bound, which it may signal anyway.
+ *
+ * Two machines may run different versions of Skerry: CHANNEL_VERSION (skerry/channel.h) is raised with any change here.
  */
 #pragma once
 

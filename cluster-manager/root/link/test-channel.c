@@ -300,6 +300,22 @@ static void lives(void)
 	CHECK(lost == 1 && c->seen == 6);
 }
 
+/* A peer of another version, which lays out doorbells or rings in another way, is none. */
+static void versions(void)
+{
+	struct channel *c = &channel[HONEST];
+	const uint64_t seen = c->seen;
+	c->life = NULL;
+	for (int difference = -1; difference <= 1; difference++) {
+		c->state = LINK_DEAD;
+		peer_side(HONEST)->version = (uint32_t)(CHANNEL_VERSION + difference);
+		peer_side(HONEST)->generation = seen + 1;
+		work();
+		CHECK((c->seen == seen + 1) == !difference);
+		c->seen = seen;
+	}
+}
+
 int main(void)
 {
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -323,5 +339,6 @@ int main(void)
 	silence();
 	watched();
 	lives();
+	versions();
 	return failures != 0;
 }
