@@ -11,6 +11,9 @@
 
 /* ticks in which a core may still have something to do, a deadline of a thread that has left it, say */
 enum { TRIES = 40 };
+/* cores at a tick, in turn: each look is a system call that has the kernel for itself, which takes the longer the more
+ * cores it has */
+enum { LOOKS = 16 };
 
 static struct {
 	uint64_t obeyed; /* the last order */
@@ -115,6 +118,18 @@ static void look_at(uint32_t cpu)
 	}
 }
 
+/* The core of the last order is looked at each time. */
+static void look_around(void)
+{
+	static uint32_t next;
+	for (uint32_t i = 0; i < LOOKS && i < ROOT->room; i++) {
+		look_at(ROOT->cpu_number[next]);
+		next = next + 1 < ROOT->room ? next + 1 : 0;
+	}
+	if (order_now.obeyed && ROOT->room > LOOKS)
+		look_at(order_now.cpu);
+}
+
 /* Marks the cores that the map gives us and that were not moved as joined: they are not reported. */
 static void moves_begin(void)
 {
@@ -138,6 +153,5 @@ void moves_tick(void)
 	                                memory_order_relaxed));
 	if (order_now.is_leaving)
 		give_up();
-	for (uint32_t i = 0; i < ROOT->room; i++)
-		look_at(ROOT->cpu_number[i]);
+	look_around();
 }
