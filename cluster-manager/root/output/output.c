@@ -7,6 +7,7 @@
 #include "output.h"
 #include "root.h"
 #include "serial.h"
+#include "signs.h"
 #include "thread.h"
 
 enum {
@@ -138,6 +139,7 @@ static void let_it_work(void)
 			write_some(&lanes[i]);
 		return;
 	}
+	sign_pass(); /* a port may take minutes for the counters of a thousand cores */
 	notification_signal(work);
 	notification_wait(quiet, read_tsc() + milliseconds(TURN_MS), NULL);
 }
