@@ -49,6 +49,13 @@ bool timespec_valid(const struct timespec *t)
 	return t->tv_sec >= 0 && t->tv_nsec >= 0 && (uint64_t)t->tv_nsec < SECOND;
 }
 
+int64_t timespec_nanoseconds(const struct timespec *t)
+{
+	const int64_t second = (int64_t)SECOND;
+
+	return t->tv_sec < INT64_MAX / second ? t->tv_sec * second + t->tv_nsec : INT64_MAX;
+}
+
 uint64_t deadline_after(uint64_t nanoseconds)
 {
 	unsigned __int128 cycles = (unsigned __int128)nanoseconds * clock_cycles_per_second() / SECOND + 1;
@@ -228,6 +235,6 @@ long sys_clock_nanosleep(const long *a)
 		return -EINVAL;
 	if (!(a[1] & TIMER_ABSOLUTE))
 		return sleep_until(deadline_after_timespec(t));
-	uint64_t target = (uint64_t)t->tv_sec * SECOND + (uint64_t)t->tv_nsec;
+	uint64_t target = (uint64_t)timespec_nanoseconds(t);
 	return target > now ? sleep_until(deadline_after(target - now)) : 0;
 }

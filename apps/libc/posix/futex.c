@@ -87,8 +87,8 @@ static uint64_t absolute_deadline(const struct timespec *when, bool realtime)
 
 	if (!when)
 		return 0;
-	int64_t target = when->tv_sec * 1000000000 + when->tv_nsec;
-	int64_t left = target - (int64_t)clock_nanoseconds() - (realtime ? clock_realtime_offset() : 0);
+	int64_t left = timespec_nanoseconds(when) - (int64_t)clock_nanoseconds() -
+	               (realtime ? clock_realtime_offset() : 0);
 	return deadline_after(left > 0 ? (uint64_t)left : 0);
 }
 

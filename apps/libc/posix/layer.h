@@ -182,6 +182,7 @@ uint64_t deadline_after_timespec(const struct timespec *); /* null: 0, none */
 void clock_start(void); /* before any clock is read */
 uint64_t clock_nanoseconds(void);
 bool timespec_valid(const struct timespec *);
+int64_t timespec_nanoseconds(const struct timespec *); /* of a valid one; INT64_MAX, in 292 years, is the last */
 
 /* descriptor.c: the table of open files. */
 struct file *descriptor_file(int fd);                    /* borrowed; null if not open */

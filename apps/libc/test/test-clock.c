@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -35,6 +36,53 @@ TEST(sleep_lasts, "sleep lasts as long as asked")
 		CHECK(tries); /* woken by its deadline, not by luck */
 	}
 	CHECK(nanosleep(&(struct timespec){ 0, 1000000000 }, 0) == -1 && errno == EINVAL);
+	return true;
+}
+
+/* Moments that no number of nanoseconds in 64 bits has. */
+static void *sleep_for_ever(void *argument)
+{
+	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME };
+	static const time_t seconds[] = { INT64_MAX, INT64_MAX / 1000000000 + 1, 36893488147 /* 2^65 / 10^9 */ };
+	const unsigned i = (unsigned)(uintptr_t)argument;
+
+	clock_nanosleep(clocks[i % 2], TIMER_ABSTIME, &(struct timespec){ seconds[i / 2], 999999999 }, 0);
+	return 0;
+}
+
+TEST(far_moments, "a sleep until a moment that is too far away does not end")
+{
+	for (uintptr_t i = 0; i < 6; i++) {
+		pthread_t thread;
+		void *result;
+		CHECK(!pthread_create(&thread, 0, sleep_for_ever, (void *)i));
+		nanosleep(&(struct timespec){ 0, 5000000 }, 0);
+		CHECK(!pthread_cancel(thread) && !pthread_join(thread, &result) && result == PTHREAD_CANCELED);
+	}
+	return true;
+}
+
+static uint32_t futex_word;
+
+static void *wait_for_ever(void *argument)
+{
+	enum { WAIT_BITSET = 9, REALTIME = 256 };
+
+	return (void *)syscall(SYS_futex, &futex_word, WAIT_BITSET | (argument ? REALTIME : 0), 0,
+	                       &(struct timespec){ INT64_MAX, 0 }, 0, -1);
+}
+
+TEST(far_timeouts, "a futex with a moment that is too far away is waited for")
+{
+	for (uintptr_t i = 0; i < 2; i++) {
+		pthread_t thread;
+		void *result;
+		futex_word = 0;
+		CHECK(!pthread_create(&thread, 0, wait_for_ever, (void *)i));
+		nanosleep(&(struct timespec){ 0, 5000000 }, 0);
+		CHECK(syscall(SYS_futex, &futex_word, 1 /* FUTEX_WAKE */, 1) == 1);
+		CHECK(!pthread_join(thread, &result) && !result);
+	}
 	return true;
 }
 
