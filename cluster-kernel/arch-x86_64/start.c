@@ -59,7 +59,7 @@ static void find_console(const struct boot_info *info)
 	panic_cluster = info->cluster;
 	paging_init(info);
 	console_init(info);
-	if (info->cpu_count > CORES_MAX)
+	if (info->own_count > CORES_MAX)
 		arch_panic("the cluster has more cores than a kernel with assertions takes");
 	atomic_store_explicit(&console_ready, 1, memory_order_release);
 }

@@ -61,16 +61,17 @@ static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 
 void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 {
-	kernel_assert(info->cpu_count >= 1 && info->cpu_count <= CORES_MAX);
+	kernel_assert(info->cpu_count >= 1 && info->own_count <= CORES_MAX);
 	kernel_assert(info->tsc_hz >= 1000);
 	struct boot_memory *memory = &kernel->boot_memory;
 	boot_memory_init(memory, info);
 	kernel->boot = info;
 	kernel->map_core = direct(info->core_list);
 	kernel_assert(boot_cores_has(&info->cores, 0));
-	kernel->cpu_count = info->cpu_count;
-	kernel->core_words = core_set_index(info->cpu_count - 1) + 1;
-	for (uint32_t i = 0; i < info->cpu_count; i++)
+	/* cores of other clusters for which there is no room cannot join */
+	kernel->cpu_count = info->cpu_count < CORES_MAX ? info->cpu_count : CORES_MAX;
+	kernel->core_words = core_set_index(kernel->cpu_count - 1) + 1;
+	for (uint32_t i = 0; i < kernel->cpu_count; i++)
 		if (boot_cores_has(&info->cores, i))
 			core_set_add(&kernel->cores, i);
 	kernel->tsc_hz = info->tsc_hz;
@@ -175,7 +176,7 @@ static void describe_root(struct kernel *kernel, struct root_info *root)
 	root->cluster = info->cluster;
 	root->cluster_count = info->cluster_count;
 	root->cpu_count = info->own_count;
-	root->room = info->cpu_count;
+	root->room = kernel->cpu_count;
 	root->core_control = info->core_control;
 	root->memory_control = info->memory_control;
 	root->memory_size = info->memory_size;
@@ -187,7 +188,7 @@ static void describe_root(struct kernel *kernel, struct root_info *root)
 	root->module_count = info->module_count;
 	root->channel_count = info->channel_count;
 	root->cnode_bits = info->root_cnode_bits;
-	for (unsigned i = 0; i < info->cpu_count; i++)
+	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		root->cpu_number[i] = kernel->map_core[i].number;
 	for (unsigned i = 0; i < info->module_count; i++)
 		root->module[i] = info->module[i];

@@ -18,6 +18,8 @@ enum { CORES = 3, CHANNELS = 2, PAGE = 4096, MEMORY_PAGES = 4096, NOISE = 0x5a, 
 
 static const struct boot_core own_cores[CORES] = { { 21, 31 }, { 22, 32 }, { 23, 33 } };
 static const struct boot_core peer_cores[] = { { 8, 34 }, { 9, 35 } };
+static struct boot_core more_cores[CORES_MAX + 6]; /* others of the machine among them */
+static bool has_more;
 static struct boot_info info;
 static struct kernel kernel;
 static struct thread *thread;
@@ -51,6 +53,10 @@ static void describe_machine(bool devices, unsigned skipped)
 		.kernel_name = "hand-over", .console = { 0x3f8, BOOT_SERIAL_PORT, 1, 1 },
 		.results = { 0xfe001000, BOOT_SERIAL_MEMORY, 1, 1 }, .power_status = 0x600, .power_enable = 0x602,
 	};
+	if (has_more) {
+		info.cpu_count = CORES_MAX + 6;
+		info.core_list = hosted_list(more_cores);
+	}
 	info.life = 3;
 	info.patience_ms = 700;
 	if (devices) {
@@ -265,6 +271,26 @@ static void words(void)
 	end();
 }
 
+/* A build with small words takes as many of the machine's other cores as it has room for. */
+static void more_cores_than_room(void)
+{
+	if ((int)CORES_MAX == (int)BOOT_MAX_CPUS)
+		return;
+	for (unsigned i = 0; i < CORES_MAX + 6; i++)
+		more_cores[i] = (struct boot_core){ 40 + i, 50 + i };
+	has_more = true;
+	boot(false, 0);
+	has_more = false;
+	EXPECT(kernel.cpu_count, CORES_MAX);
+	EXPECT(kernel.core_words, CORE_SET_WORDS);
+	EXPECT(core_set_get64(&kernel.cores, 0), (1u << CORES) - 1);
+	EXPECT(root()->cpu_count, CORES);
+	EXPECT(root()->room, CORES_MAX);
+	EXPECT(root()->cpu_number[CORES_MAX - 1], 50 + CORES_MAX - 1);
+	EXPECT(root()->first_free_slot, root()->stat_slot + CORES_MAX);
+	end();
+}
+
 static void take(uint64_t paddr, uint64_t size)
 {
 	for (uint64_t page = 0; page < size; page += PAGE) {
@@ -356,6 +382,7 @@ TESTS(hand_over) = {
 	{ "the root task's mappings", mappings, 1 | TEST_ONCE },
 	{ "the root task's thread", root_thread, 1 | TEST_ONCE },
 	{ "what the root task is told", words, 1 | TEST_ONCE },
+	{ "more cores than there is room for", more_cores_than_room, 1 | TEST_ONCE },
 	{ "each page is the kernel's or the root task's", memory, 1 | TEST_ONCE },
 	{ 0 },
 };
