@@ -7,14 +7,15 @@
 #include "console.h"
 #include "fragment.h"
 #include "mailbox.h"
+#include "message.h"
 #include "root.h"
 #include "slots.h"
 #include "timer.h"
 #include "vspace.h"
 
 enum {
-	QUEUE = 2048,           /* pieces waiting to leave */
-	QUEUE_KEPT = 1024,      /* of them, none for console lines: programs that write can lose what they write only */
+	QUEUE = 2048,           /* pieces waiting to leave, at least */
+	QUEUE_OTHERS = 128,     /* of messages beside the counters of cores */
 	WORK_BUDGET = 256,      /* pieces that one channels_work() takes, of all channels together */
 	WORK_SHARE = 32,        /* of them, before another channel has its turn */
 	/* bytes of the messages that a turn completes, at most */
@@ -25,6 +26,9 @@ enum {
 };
 
 static struct channel channel[BOOT_MAX_CHANNELS];
+/* pieces of each queue, a power of two; half of them none for console lines: programs that write can lose what they
+ * write only */
+static uint32_t queue_size;
 static uint32_t channel_count; /* published last: the timer thread reads it */
 static uint32_t next_channel;  /* the next to be received from */
 
@@ -54,7 +58,7 @@ static void channel_open(uint32_t index, int notification)
 	const struct root_channel *info = &ROOT->channel[index];
 	struct channel *c = &channel[index];
 	char *memory = channel_memory_map(index);
-	c->queue = own_memory(QUEUE * sizeof(*c->queue));
+	c->queue = own_memory(queue_size * sizeof(*c->queue));
 	c->assembly = own_memory(sizeof(*c->assembly));
 	c->doorbell = slots_take(1);
 	if (!memory || !c->queue || !c->assembly || c->doorbell < 0 || info->side > 1)
@@ -80,9 +84,18 @@ static void channel_open(uint32_t index, int notification)
 	notification_signal((uint64_t)c->doorbell);
 }
 
+/* The counters of all cores are sent at once, and fit the half that lines leave. */
+static void choose_queue_size(void)
+{
+	const uint32_t kept = QUEUE_OTHERS + ROOT->cpu_count * fragment_count(sizeof(struct report_brief));
+	for (queue_size = QUEUE; queue_size / 2 < kept;)
+		queue_size *= 2;
+}
+
 void channels_init(int notification)
 {
 	uint32_t count = ROOT->channel_count < BOOT_MAX_CHANNELS ? ROOT->channel_count : BOOT_MAX_CHANNELS;
+	choose_queue_size();
 	for (uint32_t i = 0; i < count; i++)
 		channel_open(i, notification);
 	__atomic_store_n(&channel_count, count, __ATOMIC_RELEASE);
@@ -102,21 +115,21 @@ static int channel_enqueue(struct channel *c, uint16_t type, const void *body, s
 		return -SKERRY_PEER_DOWN;
 	if (size > MESSAGE_SIZE_MAX)
 		return -SKERRY_BAD_ARGUMENT;
-	require(c->queue_tail - c->queue_head <= QUEUE && kept < QUEUE);
-	if (pieces + kept > QUEUE - (c->queue_tail - c->queue_head)) {
+	require(c->queue_tail - c->queue_head <= queue_size && kept < queue_size);
+	if (pieces + kept > queue_size - (c->queue_tail - c->queue_head)) {
 		if (!c->dropped++)
 			console_print("the queue to cluster %u is full: messages are lost", c->peer);
 		return -SKERRY_NO_RESOURCE;
 	}
 	for (uint32_t i = 0; i < pieces; i++)
-		fragment_cut(&c->queue[c->queue_tail++ % QUEUE], type, body, size, i);
+		fragment_cut(&c->queue[c->queue_tail++ % queue_size], type, body, size, i);
 	return 0;
 }
 
 static void send_queue(struct channel *c)
 {
 	bool sent = false;
-	require(c->queue_tail - c->queue_head <= QUEUE);
+	require(c->queue_tail - c->queue_head <= queue_size);
 	while (c->state == LINK_UP && c->queue_head != c->queue_tail) {
 		void *slot = ring_reserve(&c->out);
 		if (!slot) {
@@ -125,7 +138,7 @@ static void send_queue(struct channel *c)
 			if (!slot)
 				break;
 		}
-		memcpy(slot, &c->queue[c->queue_head++ % QUEUE], sizeof(struct fragment));
+		memcpy(slot, &c->queue[c->queue_head++ % queue_size], sizeof(struct fragment));
 		ring_publish(&c->out);
 		sent = true;
 	}
@@ -151,7 +164,7 @@ int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size)
 
 int channel_send_line(uint32_t cluster, uint16_t type, const void *body, size_t size)
 {
-	return send_keeping(cluster, type, body, size, QUEUE_KEPT);
+	return send_keeping(cluster, type, body, size, queue_size / 2);
 }
 
 void channel_broadcast(uint16_t type, const void *body, size_t size)

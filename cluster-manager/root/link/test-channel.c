@@ -204,9 +204,9 @@ static void full_queue(void)
 			      channel_position(channel[HONEST].seen, channel[HONEST].mine->generation));
 	now += SECOND;
 	lines = 0;
-	while (!channel_send_line(peer, TYPE_GOOD, "line", 4) && sent < 2 * QUEUE)
+	while (!channel_send_line(peer, TYPE_GOOD, "line", 4) && sent < 2 * queue_size)
 		sent++;
-	CHECK(sent == CHANNEL_SLOTS + QUEUE - QUEUE_KEPT && lines == 1);
+	CHECK(sent == CHANNEL_SLOTS + queue_size / 2 && lines == 1);
 	for (unsigned i = 0; i < 100; i++)
 		CHECK(channel_send_line(peer, TYPE_GOOD, "line", 4) == -SKERRY_NO_RESOURCE);
 	CHECK(!channel_send(peer, TYPE_BAD, "exited..", 8));
@@ -222,6 +222,27 @@ static void full_queue(void)
 	CHECK(lines == 2 && !strncmp(last_line, "101 messages to cluster 2 were lost", 35));
 	channels_tick();
 	CHECK(lines == 2);
+}
+
+/* Behind as many lines as there may be, a peer that takes nothing yet is sent the counters of each core. */
+static void counters(void)
+{
+	static const uint32_t cores[] = { 1, 60, 170, 1023 };
+	static struct report_record record;
+	struct root_info *root = (struct root_info *)ROOT_INFO_VADDR;
+	for (unsigned i = 0; i < sizeof(cores) / sizeof(cores[0]); i++) {
+		root->cpu_count = cores[i];
+		choose_queue_size();
+		struct channel c = { .state = LINK_STARTING, .queue = calloc(queue_size, sizeof(*c.queue)) };
+		while (!channel_enqueue(&c, TYPE_GOOD, "line", 4, queue_size / 2))
+			;
+		CHECK(c.dropped == 1);
+		for (unsigned core = 0; core < cores[i]; core++)
+			CHECK(!channel_enqueue(&c, REPORT_STATS_CORE, &record, sizeof(struct report_brief), 0));
+		CHECK(!channel_enqueue(&c, REPORT_LOCKS, &record, sizeof(record), 0));
+		CHECK(c.dropped == 1 && queue_size <= 1 << 16);
+		free(c.queue);
+	}
 }
 
 /* Death takes a silence of our clock and of as many of our ticks: cores that take turns, or a stopped machine, do not
@@ -340,5 +361,6 @@ int main(void)
 	watched();
 	lives();
 	versions();
+	counters();
 	return failures != 0;
 }
