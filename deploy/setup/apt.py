@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from deploy.base import host
 from deploy.base.atomic_files import naming
@@ -24,6 +26,9 @@ HELPER = "/usr/lib/apt/apt-helper"
 # Suites of Debian's archives, without what follows a hyphen.
 DEBIAN = {"bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable"}
 OUR_SOURCES = Path("/etc/apt/sources.list.d/skerry.sources")
+INLINE = "-----BEGIN PGP"  # in the place of a key's file
+OFF = {"no", "false", "without", "off", "disable", "0"}
+MIRRORS = re.compile(r"mirror(?:\+(?=\w)|(?=:))")  # how an address begins that names a list (apt-transport-mirror(1))
 Say = Callable[[str], None]
 RETRIES = ["-q", "-o", "Acquire::Retries=3"]
 OPTIONS = [*RETRIES, "-y", "-o", "DPkg::Lock::Timeout=120"]
@@ -58,11 +63,15 @@ def run_apt(arguments: list[str], as_root: bool = True, cwd: Path | None = None)
          f"apt-get {arguments[0]}", cwd)
 
 
-def download_file(uri: str, target: Path, sha256: str) -> None:
+def download_file(uri: str, target: Path, sha256: str | None = None) -> None:
     """Downloads a file as apt does, with its proxies and retries; raises Failure where it is not there, or has another
-    SHA-256."""
+    SHA-256.
+
+    What is at `target` goes first: apt would go on with what another archive, or a person, has begun there, and through
+    a link, as apt itself makes one to an archive's file in a folder."""
+    target.unlink(missing_ok=True)
     _run(["env", "LC_ALL=C", HELPER, *RETRIES, "download-file", uri, str(target),
-          f"SHA256:{sha256}"], "apt-helper download-file")
+          *([f"SHA256:{sha256}"] if sha256 else [])], "apt-helper download-file")
 
 
 def _run(command: list[str], name: str, cwd: Path | None = None) -> None:
@@ -90,8 +99,8 @@ def parse_deb822(text: str) -> list[Archive]:
         fields = {key.strip().lower(): value.strip()
                   for key, _, value in (x.partition(":") for x in unfolded.splitlines())}
         signed_by = fields.get("signed-by")
-        if fields.get("enabled", "yes").lower() in ("no", "false") or (signed_by and "BEGIN PGP" in signed_by):
-            continue  # an inline key cannot be carried over unfolded
+        if fields.get("enabled", "yes").lower() in OFF:
+            continue
         for kind in fields.get("types", "").split():
             for uri in fields.get("uris", "").split():
                 for suite in fields.get("suites", "").split():
@@ -114,17 +123,36 @@ def archives(folder: Path = Path("/etc/apt")) -> list[Archive]:
     for path in [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]:
         if path.name == OUR_SOURCES.name or not path.is_file():
             continue
-        if path.suffix == ".list":
-            known += parse_one_line(path.read_text())
-        elif path.suffix == ".sources":
-            known += parse_deb822(path.read_text())
+        with suppress(PermissionError):  # one with a password: another user's
+            if path.suffix == ".list":
+                known += parse_one_line(path.read_text(errors="replace"))
+            elif path.suffix == ".sources":
+                known += parse_deb822(path.read_text(errors="replace"))
     return known
 
 
 def debian_archives() -> list[str]:
     """Lists the addresses of the archives of Debian's that this machine's apt uses, in apt's order."""
-    return list(dict.fromkeys(archive.uri.rstrip("/") for archive in archives()
-                              if archive.kind == "deb" and archive.suite.strip("/").partition("-")[0] in DEBIAN))
+    known = dict.fromkeys(archive.uri for archive in archives()
+                          if archive.kind == "deb" and archive.suite.strip("/").partition("-")[0] in DEBIAN)
+    return list(dict.fromkeys(mirror.rstrip("/") for uri in known for mirror in mirrors(uri.rstrip("/"))))
+
+
+def mirrors(uri: str) -> list[str]:
+    """Lists the archives of a list of mirrors, of which apt's downloader takes no file; of any other address, itself.
+
+    Debian's images for clouds have such a list."""
+    if not (begin := MIRRORS.match(uri)):
+        return [uri]
+    rest = uri[begin.end():]
+    with TemporaryDirectory(prefix="skerry-mirrors-") as folder:
+        listed = Path(folder, "list")
+        try:
+            download_file(f"http{rest}" if rest.startswith(":") else rest, listed)
+        except Failure:
+            return [uri]  # whose failure says why
+        lines = [line.split() for line in listed.read_text(errors="replace").splitlines()]
+    return [words[0] for words in lines if words and not words[0].startswith("#")]
 
 
 def needs_backports() -> bool:
@@ -135,7 +163,9 @@ def needs_backports() -> bool:
 def sources_text(known: list[Archive], backports: bool) -> str:
     """Our sources file: backports, where the machine's own sources lack it, from the archive that they already
     trust."""
-    main = next((a for a in known if a.kind == "deb" and a.suite.strip("/") in (OLD, "stable", "oldstable")), None)
+    named = [a for suite in (OLD, "oldstable", "stable") for a in known  # others than Debian have a "stable", too
+             if a.kind == "deb" and a.suite.strip("/") == suite and INLINE not in (a.signed_by or "")]
+    main = next(iter(named), None)
     if main is None:
         raise Failure(f"apt knows no Debian {OLD} archive; Skerry is set up on {SYSTEMS}")
     text = "# Written by Skerry's set-up; safe to delete.\n"

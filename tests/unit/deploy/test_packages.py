@@ -155,6 +155,63 @@ def test_a_file_of_another_hash(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert (tmp_path / "kept").read_text() == "text\n" and not (tmp_path / "other").exists()
 
 
+@pytest.mark.skipif(not Path(apt.HELPER).exists(), reason="apt downloads the file")
+def test_what_lies_in_the_files_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what another archive has left there, a part or a link to a file of its own, is neither gone on with nor
+    followed"""
+    monkeypatch.setattr(apt, "LOGS", tmp_path / "log")
+    (tmp_path / "pool").write_text("text\n")
+    (tmp_path / "others").write_text("te")
+    uri, digest = f"copy:{tmp_path}/pool", hashlib.sha256(b"text\n").hexdigest()
+    (tmp_path / "linked").symlink_to(tmp_path / "others")
+    (tmp_path / "begun").write_text("page of an error")
+    for name in ("linked", "begun"):
+        apt.download_file(uri, tmp_path / name, digest)
+        assert (tmp_path / name).read_text() == "text\n" and not (tmp_path / name).is_symlink()
+    assert (tmp_path / "others").read_text() == "te"
+
+
+@pytest.mark.skipif(not Path(apt.HELPER).exists(), reason="apt downloads the list")
+def test_a_list_of_mirrors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """an address that names a list stands for the archives in it, as in Debian's images for clouds; one that cannot be
+    read stands for itself"""
+    monkeypatch.setattr(apt, "LOGS", tmp_path / "log")
+    (tmp_path / "debian.list").write_text(
+        "# ours\nhttps://a.example/debian/\tpriority:1\n\nhttp://b.example/debian\n")
+    uris = [f"mirror+file:{tmp_path}/debian.list", f"mirror+file://{tmp_path}/debian.list/", "mirror+file:/no.list",
+            "http://b.example/debian", "http://mirror.example/debian"]
+    monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", uri, "trixie", None) for uri in uris])
+    assert apt.debian_archives() == ["https://a.example/debian", "http://b.example/debian", "mirror+file:/no.list",
+                                     "http://mirror.example/debian"]
+    asked: list[str] = []
+    monkeypatch.setattr(apt, "download_file", lambda uri, target: asked.append(uri) or target.write_text(""))
+    assert apt.mirrors("mirror://c.example/list") == apt.mirrors("mirror+https://c.example/list") == []
+    assert asked == ["http://c.example/list", "https://c.example/list"]
+
+
+KEY = "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n mDME\n -----END PGP PUBLIC KEY BLOCK-----\n"
+
+
+def test_apts_sources(tmp_path: Path) -> None:
+    """stanzas that are off are none, an archive with its key within is one, and no byte of a comment is too much; ours
+    comes from Debian's archive, not from another one's "stable" """
+    folder = tmp_path / "sources.list.d"
+    folder.mkdir()
+    (tmp_path / "sources.list").write_bytes(
+        b"# r\xe9seau\ndeb [arch=amd64 signed-by=/b] http://b.example/apt stable main\n")
+    (folder / "off.sources").write_text("Types: deb\nURIs: http://o.example\nSuites: bookworm\nEnabled: Off\n")
+    (folder / "own.sources").write_text(f"Types: deb\nURIs: http://i.example\nSuites: bookworm\n{KEY}")
+    (folder / "public.sources").write_text(
+        "Types: deb deb-src\nURIs: http://d.example/debian\n"
+        "Suites: bookworm\n# and\n bookworm-updates\nSigned-By: /d\n")
+    known = apt.archives(tmp_path)
+    assert [(a.uri, a.kind) for a in known if a.suite != "bookworm-updates"] == [
+        ("http://b.example/apt", "deb"), ("http://i.example", "deb"), ("http://d.example/debian", "deb"),
+        ("http://d.example/debian", "deb-src")]
+    assert "URIs: http://d.example/debian\nSuites: bookworm-backports\nComponents: main\nSigned-By: /d\n" in (
+        apt.sources_text(known, True))
+
+
 def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """a package that is still missing afterwards is a failure that names it and its reason"""
     machine = Machine(monkeypatch, tmp_path, every("topology") - {"make"})
