@@ -20,6 +20,7 @@ from typing import TypeVar
 
 STATUS = 130  # as a shell says of a process that SIGINT has ended
 _AGAIN = 0.005  # seconds
+_REMINDER = signal.SIGURG  # of a signal that is owed; a program without a handler ignores it
 _IMPORT = "<frozen importlib._bootstrap>"  # the file name of each frame that imports a module
 # Functions of the standard library that make or remove temporary files, by module; None: all of the module's. They are
 # named, not imported: this module is loaded before anything that takes long.
@@ -46,12 +47,12 @@ def _send_again() -> None:
     """Again and again until it raises, from another thread: where this one is now, an exception would not be heard.
 
     Several signals become one, as they do where they are blocked: a second one would meet what the first makes clean
-    up."""
+    up. It is sent by a number of its own: one that comes late, when the signal has been heard, is dropped."""
 
     def send(main: int) -> None:
         time.sleep(_AGAIN)
         while _owed and signal.getsignal(signal.SIGINT) in (raise_or_wait, _end):
-            signal.pthread_kill(main, signal.SIGINT)
+            signal.pthread_kill(main, _REMINDER)
             time.sleep(_AGAIN)
 
     global _owed
@@ -89,6 +90,12 @@ def raise_or_wait(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _reminded(number: int, frame: FrameType | None) -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    if _owed and handler in (raise_or_wait, _end) and callable(handler):
+        handler(signal.SIGINT, frame)
+
+
 def _swallowed(lost: sys.UnraisableHookArgs) -> None:
     """The interpreter swallows an exception that meets `__del__` or the callback of a weak reference: the signal is
     sent again, when that one has returned."""
@@ -102,6 +109,7 @@ def raise_keyboard_interrupt(*numbers: signal.Signals) -> None:
     """Raises KeyboardInterrupt at SIGINT and at signals of these `numbers`, from now on, after what must be cleaned
     up."""
     sys.unraisablehook = _swallowed
+    signal.signal(_REMINDER, _reminded)
     for number in (signal.SIGINT, *numbers):
         signal.signal(number, raise_or_wait)
 
@@ -115,8 +123,10 @@ def hear() -> None:
 
 def hold_back() -> None:
     """Until the program that takes this one's place calls end_at_once()."""
+    global _owed
+    owed, _owed = _owed, False  # from here on no reminder is heard
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    if _owed:  # as in hear()
+    if owed:  # as in hear()
         signal.raise_signal(signal.SIGINT)
 
 

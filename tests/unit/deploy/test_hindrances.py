@@ -236,6 +236,7 @@ try:
     finally:
         if sys.argv[2:]:
             interrupts.hold_back()
+            time.sleep(0.05)  # nothing is heard meanwhile
             os.execv(sys.executable, [sys.executable, "-c", "import signal; print(signal.sigpending())"])
     while True:
         pass
@@ -253,6 +254,35 @@ def test_interrupted_import(replaced: bool, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
     heard = "{<Signals.SIGINT: 2>}" if replaced else "heard"
     assert (done.returncode, done.stdout, done.stderr) == (0, f"defined\n{heard}\n", "")
+
+
+LATE = """
+import os, signal, sys, time
+from pathlib import Path
+from deploy.base import interrupts
+Path(sys.argv[1], "slow.py").write_text("import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(0.1)")
+sys.path.insert(0, sys.argv[1])
+send = signal.pthread_kill
+def send_late(*what):
+    time.sleep(0.3)  # as on a busy host
+    send(*what)
+signal.pthread_kill = send_late
+interrupts.raise_keyboard_interrupt()
+try:
+    import slow
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(0.6)
+    print("cleaned up")
+"""
+
+
+def test_a_late_reminder(tmp_path: Path) -> None:
+    """a signal that is sent again, and comes when another one has been heard, does not interrupt what cleans up"""
+    done = subprocess.run([sys.executable, "-c", LATE, str(tmp_path)], capture_output=True, text=True, cwd=ROOT,
+                          timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "cleaned up\n", "")
 
 
 COMPILATION = """
