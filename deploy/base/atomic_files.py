@@ -63,25 +63,28 @@ def _check_link(path: Path) -> None:
             raise Failure(f"cannot write {path}: it is a link that another user made")
 
 
-def _fresh(path: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside `path`. Its name cannot be known in advance, and nothing that is there already is opened or
-    followed. Nobody can read it whom the mode of `path` keeps from that."""
+def _fresh(half: Path, path: Path) -> BinaryIO:
+    """Makes the file `half` for what is to replace `path`: nothing that is there already is opened or followed. Nobody
+    can read it whom the mode of `path` keeps from that."""
     mode = stat.S_IMODE(path.stat().st_mode) & 0o666 if path.exists() else 0o666
-    half = path.with_name(f".skerry-half-{secrets.token_hex(8)}")
-    return half, os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode),
-                           "wb")
+    return os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode), "wb")
 
 
 def _replace(path: Path, content: bytes) -> None:
-    half, file = _fresh(path)
-    try:
-        with file:
+    half = path.with_name(f".skerry-half-{secrets.token_hex(8)}")  # which cannot be known in advance
+    ours = True
+    try:  # an interrupt may come when the file is made and not yet known here
+        with _fresh(half, path) as file:
             file.write(content)
         if path.exists():
             shutil.copymode(path, half)
         half.replace(path)
+    except FileExistsError:  # a file of somebody else's
+        ours = False
+        raise
     finally:
-        half.unlink(missing_ok=True)
+        if ours:
+            half.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,37 @@ def test_the_half_file_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         half.unlink()
         assert (victim.read_text() == "untouched" and not (tmp_path / "absent").exists()
                 and not (tmp_path / "out.json").exists())
+
+
+def test_an_interrupt_leaves_no_half_file(tmp_path: Path) -> None:
+    """a file that is being written goes, whichever line of its writing an interrupt comes at"""
+    def write(lines: int) -> bool:
+        def trace(frame: Any, event: str, value: Any) -> Any:
+            nonlocal lines
+            if frame.f_code.co_filename != atomic_files.__file__:
+                return None
+            lines -= event == "line"
+            if not lines:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            atomic_files.write_text(tmp_path / "out.json", "{}")
+        except KeyboardInterrupt:
+            return False
+        finally:
+            sys.settrace(before)
+        return True
+
+    for lines in range(1, 60):
+        whole = write(lines)
+        assert not list(tmp_path.glob(".skerry-half-*")), f"line {lines}"
+        if whole:
+            break
+    assert whole and lines > 10
 
 
 def test_half_files_cannot_be_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
