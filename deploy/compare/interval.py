@@ -17,6 +17,14 @@ def _quantile(freedom: int) -> float:
     return _T[freedom - 1] if freedom <= len(_T) else 1.960 + 2.46 / freedom
 
 
+_MOST = 500.0  # of a logarithm: what programs print has ratios below it, and its number can be drawn
+
+
+def factor(logarithm: float) -> float:
+    """Returns the number of a natural logarithm, within what can be drawn: programs may print anything."""
+    return exp(max(-_MOST, min(_MOST, logarithm)))
+
+
 @dataclass(frozen=True)
 class Interval:
     low: float
@@ -47,4 +55,4 @@ def _around_mean(ratios: Sequence[float], more: float) -> Interval | None:
         return None
     logs = [log(ratio) for ratio in ratios]
     half = _quantile(len(logs) - 1) * stdev(logs) * sqrt(more + 1 / len(logs))
-    return Interval(exp(mean(logs) - half), exp(mean(logs) + half))
+    return Interval(factor(mean(logs) - half), factor(mean(logs) + half))

@@ -18,13 +18,13 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from math import exp, log, sqrt
+from math import log, sqrt
 from operator import mul
 from statistics import mean
 from typing import Any
 
 from deploy.compare.closed import Model
-from deploy.compare.interval import Interval
+from deploy.compare.interval import Interval, factor
 from deploy.emulator.machine_file import ModelledMachine
 
 RUNS = 12
@@ -169,7 +169,7 @@ class Surface:
     def ends(self, group: str) -> tuple[float, float]:
         """Returns the ratio's factors at a group's low and high ends, all others being in the middle."""
         middle = dict.fromkeys(self.effects, 0.0)
-        low, high = (exp(self.at({**middle, group: end}) - self.at(middle)) for end in (-1, 1))
+        low, high = (factor(self.at({**middle, group: end}) - self.at(middle)) for end in (-1, 1))
         return low, high
 
     def interval(self) -> Interval:
@@ -180,7 +180,7 @@ class Surface:
             for _ in range(DRAWS)
         )
         tail = round(DRAWS * (1 - SHARE) / 2)
-        return Interval(exp(drawn[tail]), exp(drawn[-1 - tail]))
+        return Interval(factor(drawn[tail]), factor(drawn[-1 - tail]))
 
 
 @dataclass(frozen=True)

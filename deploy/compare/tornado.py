@@ -20,7 +20,7 @@ def draw(axes: Any, bars: Sequence[Bar]) -> None:
     axes.invert_yaxis()
     longest = max(bar.size - 1 for bar in bars)
     axes.set_xlim(1 - 1.08 * longest, 1 + 1.08 * longest)
-    unit = 10 ** floor(log10(longest))
+    unit = 10.0 ** floor(log10(longest))
     mark = unit * floor(longest / unit)
     axes.set_xticks([1 - mark, 1, 1 + mark])
     axes.set_title("low (light), high prices", size=9)

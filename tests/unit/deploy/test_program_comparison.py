@@ -221,6 +221,17 @@ def test_without_prices(tmp_path: Path) -> None:
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in ("a.png", "b.png"))
 
 
+@pytest.mark.filterwarnings("ignore:Tight layout not applied")
+def test_any_figures(tmp_path: Path) -> None:
+    """figures from the least to the greatest that a program may print have finite intervals, and a picture"""
+    ends = [1e100, 1e-100]
+    one, other = layout("per-socket", {"ops": ends}), layout("spanning", {"ops": ends[::-1]})
+    pair = Beside(at_prices(one, {"ops": ends * 6}), at_prices(other, {"ops": ends[::-1] * 6}), XEON)
+    assert json.dumps(pair.to_json(), allow_nan=False) and pair.sentences() and pair.table().row_count
+    program_plot.plot([one, other], [pair], "Modelled", tmp_path / "a.png")
+    assert (tmp_path / "a.png").exists()
+
+
 def test_runs() -> None:
     """each layout boots once for the first image and all price sets, and once for each other image; a control and
     --quick have no price sets"""
