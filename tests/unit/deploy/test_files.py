@@ -388,6 +388,27 @@ def test_half_a_source_is_none(error: str, reported: str, tmp_path: Path, monkey
     assert list(tmp_path.iterdir()) == []
 
 
+def test_other_sources_are_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """files of another tarball are compiled anew, however old they are in it, and none is newer than another; those of
+    examples stay as old as they are"""
+    (tmp_path / "in/lwip").mkdir(parents=True)
+    for name, age in (("a.c", 1), ("configure", 2)):
+        (tmp_path / "in/lwip" / name).touch()
+        os.utime(tmp_path / "in/lwip" / name, (age, age))
+    subprocess.run(["tar", "-C", tmp_path / "in", "-cf", tmp_path / "lwip.tar", "lwip"], check=True)
+    monkeypatch.setattr(sources, "THIRD_PARTY", tmp_path)
+    monkeypatch.setattr(sources, "DOWNLOADS", tmp_path)
+    before = tmp_path / "object"
+    before.touch()
+    for example in (None, "one"):
+        sources.unpack(sources.Source("lwip", "lwip.tar", "0", example))
+        times = [(tmp_path / "lwip" / name).stat().st_mtime_ns for name in ("a.c", "configure")]
+        if example:
+            assert times == [1e9, 2e9]
+        else:
+            assert times[0] == times[1] >= before.stat().st_mtime_ns
+
+
 @pytest.mark.parametrize("answer, wrote, left, why", [
     ("", 0, 7, "no space left in {}"), ("Error: writing memory failed", 0, 0, "no space left in {}"),
     ("Error: writing memory failed", 0, 8, "monitor: Error: writing memory failed"),
