@@ -24,6 +24,7 @@ from deploy.base.paths import ROOT
 LOAD = 20  # processes
 OF_HOST = "host"  # member of a result file that describes the host and the moment
 SHOWN = 20  # differences that are printed
+MISSING = object()  # in the place of a value
 
 
 @contextmanager
@@ -54,12 +55,12 @@ def differences(one: Any, other: Any, place: str = "") -> Iterator[str]:
     """Yields the places at which two documents differ, with both values."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in one.keys() | other.keys():
-            yield from differences(one.get(key), other.get(key), f"{place}.{key}" if place else key)
+            yield from differences(one.get(key, MISSING), other.get(key, MISSING), f"{place}.{key}" if place else key)
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for number, (a, b) in enumerate(zip(one, other)):
             yield from differences(a, b, f"{place}[{number}]")
-    elif one != other:
-        yield f"{place}: {json.dumps(one)[:100]}, {json.dumps(other)[:100]}"
+    elif (texts := ["missing" if value is MISSING else json.dumps(value) for value in (one, other)])[0] != texts[1]:
+        yield f"{place}: {texts[0][:100]}, {texts[1][:100]}"
 
 
 def leaves(document: Any) -> int:

@@ -117,6 +117,8 @@ def main() -> int:
     parser.add_argument("--only", choices=("kernels", "pages"), help="one of the two checks")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all ratios")
     args = parser.parse_args()
+    if args.kernels < 1:
+        parser.error("--kernels is 1 or more")
     process.heed_signals()
     output = Output()
     cases = published.cases(load(PAPERS), output)
