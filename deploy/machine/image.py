@@ -77,12 +77,14 @@ def _stripped(path: Path, build: Path) -> bytes:
     kept = path.relative_to(build) if path.is_relative_to(build) else Path("own",
                                                                            hashlib.sha256(bytes(path)).hexdigest()[:16])
     cache = build / "stripped" / kept
-    if not cache.exists() or cache.stat().st_mtime_ns < path.stat().st_mtime_ns:
+    time = path.stat().st_mtime_ns
+    if not cache.exists() or cache.stat().st_mtime_ns != time:  # an older file may have taken the place of a newer one
         cache.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=cache.parent, delete=False) as file:
             temporary = Path(file.name)
         try:
             subprocess.run(["strip", "-o", temporary, path], check=True, capture_output=True, text=True)
+            os.utime(temporary, ns=(time, time))
             temporary.replace(cache)
         except FileNotFoundError:
             raise Failure("strip not found; install binutils") from None

@@ -41,6 +41,19 @@ from topology.units import GIB
 ELF = executable()
 
 
+def test_an_older_program_in_the_place_of_a_newer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """what boots is the file that is there, whichever of two is older; one that stays is stripped once"""
+    (tmp_path / "strip").write_text("#!/bin/sh\necho >>$0.called; cp $3 $2\n")
+    (tmp_path / "strip").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    own = tmp_path / "own.elf"
+    for text, age in (("second", 2000), ("first", 1000), ("first", 1000)):
+        own.write_text(text)
+        os.utime(own, (age, age))
+        assert image._stripped(own, tmp_path / "build") == text.encode()
+    assert (tmp_path / "strip.called").read_text() == "\n\n"
+
+
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A build directory whose every image is an executable of one page."""
