@@ -30,6 +30,7 @@ INLINE = "-----BEGIN PGP"  # in the place of a key's file
 OFF = {"no", "false", "without", "off", "disable", "0"}
 MIRRORS = re.compile(r"mirror(?:\+(?=\w)|(?=:))")  # how an address begins that names a list (apt-transport-mirror(1))
 Say = Callable[[str], None]
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")  # that apt takes from its environment
 RETRIES = ["-q", "-o", "Acquire::Retries=3"]
 OPTIONS = [*RETRIES, "-y", "-o", "DPkg::Lock::Timeout=120"]
 
@@ -50,7 +51,8 @@ def root_prefix(otherwise: str) -> list[str]:
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo"):
-        return ["sudo"]
+        proxies = ",".join(name for name in PROXIES if name in os.environ)  # which sudo drops otherwise
+        return ["sudo", *([f"--preserve-env={proxies}"] if proxies else [])]
     raise Failure(f"{otherwise} (this user is not root, and there is no sudo)")
 
 

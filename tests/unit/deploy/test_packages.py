@@ -233,7 +233,12 @@ def test_without_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         packages.ensure(Output(), frozenset({"qemu", "test"}))
     assert [kind for kind, _ in machine.done] == ["say"] and not (tmp_path / "skerry.sources").exists()
     monkeypatch.setattr(apt.shutil, "which", lambda name: f"/usr/bin/{name}")
+    for name in apt.PROXIES:
+        monkeypatch.delenv(name, raising=False)
     assert as_others("for root") == ["sudo"]
+    monkeypatch.setenv("http_proxy", "http://proxy.example")
+    monkeypatch.setenv("no_proxy", "localhost")
+    assert as_others("for root") == ["sudo", "--preserve-env=http_proxy,no_proxy"]
 
 
 def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
