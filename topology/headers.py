@@ -61,6 +61,14 @@ def macro(header: Path, name: str) -> int:
 
 
 @cache
+def _known(header: Path) -> Mapping[str, int]:
+    """The enumerators of a header and of those of its folder that it includes."""
+    beside = (header.parent / name for name in re.findall(r"#include <skerry/([\w.]+)>", (ROOT / header).read_text()))
+    included = [enumerators(path) for path in beside if (ROOT / path).exists()]
+    return {name: value for values in (*included, enumerators(header)) for name, value in values.items()}
+
+
+@cache
 def offset(header: Path, struct: str, name: str) -> int:
     """Bytes from a structure's beginning to a field before which there are integers and arrays of them alone."""
     at = 0
@@ -74,7 +82,7 @@ def offset(header: Path, struct: str, name: str) -> int:
         for field, length in re.findall(r"(\w+)(?:\[(.*?)\])?(?:,|$)", parts[3]):
             if field == name:
                 return at
-            at += size * (_value(header, length, enumerators(header)) if length else 1)
+            at += size * (_value(header, length, _known(header)) if length else 1)
     raise HeaderError(f"{header}: struct {struct} has no field {name}")
 
 
@@ -148,7 +156,7 @@ def layout(header: Path, struct: str) -> Mapping[str, Field]:
             raise HeaderError(f"{header}: struct {struct}: '{declaration}' is no field of 64-bit words")
         words = size(header, parsed[1]) if parsed[1] else 1
         for name, length in re.findall(r"(\w+)(?:\[(.*?)\])?(?:,|$)", parsed[3]):
-            count = _value(header, length, enumerators(header)) if length else 1
+            count = _value(header, length, _known(header)) if length else 1
             fields[name] = Field(at, count, words, bool(length), parsed[1] or parsed[2],
                                  _comments(header).get(f"{struct}.{name}", ""))
             at += count * words

@@ -49,7 +49,7 @@ int main(void)
 }
 """
 METRICS = """
-#include "exposition.h"
+#include "scrape.h"
 int main(void)
 {
 	static struct snapshot_core core;

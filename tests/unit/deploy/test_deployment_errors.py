@@ -318,9 +318,6 @@ FILES: dict[str, tuple[str, str]] = {
                             "5: [ycsb] records: 1000000 records of 1000 bytes do not fit into a heap of 64M"),
     "values beyond heap": (f"{R}[ycsb]\nclients = 1\nvalue-size = 10000000",
                            "4: [ycsb] value-size: 10000 records of 10000000 bytes"),
-    "layout that nobody named": (f"[machine]\ncores = 61\n{R}instances = 1",
-                                 "1: [machine]: layout per-socket: a cluster would have 61 cpus and a kernel runs "
-                                 "on 60"),
     "memory beyond reach": (f"{R}[machine]\nmemory = '20000G'",
                             "3: [machine] memory: the machine has memory that ends at"),
     "heap of a program": (f"{PROGRAM}heap = '4G'", "3: [[program]] heap: cluster@0: heaps of 4100 MiB do not fit"),

@@ -59,7 +59,7 @@ def test_words() -> None:
     assert [(one.offset, one.magic) for one in (orders.KILL, orders.GRANULARITY, orders.CORE, orders.MEMORY)] == [
         (128, 0x6B696C6C << 32), (136, 0x6772616E << 32), (144, 0x6D6F7665 << 32), (152, 0x6D65 << 48),
     ]
-    with pytest.raises(HeaderError, match="is no field of integers"):
+    with pytest.raises(HeaderError, match="has no field nothing"):
         Order("nothing", 0).offset  # noqa: B018
 
 
