@@ -12,6 +12,7 @@
 #include "memory-moves.h"
 #include "modules.h"
 #include "debug-orders.h"
+#include "message.h"
 #include "output.h"
 #include "ports.h"
 #include "power.h"
@@ -68,7 +69,7 @@ _Noreturn void root_main(void)
 	output_start(badged_notification(notification, WAKE_OUTPUT), console_turn_take, console_turn_end);
 	device_init();
 	power_init();
-	channels_init(badged_notification(notification, WAKE_CHANNEL));
+	channels_init(badged_notification(notification, WAKE_CHANNEL), sizeof(struct report_brief));
 	watch_init();
 	timer_init(badged_notification(notification, WAKE_TIMER));
 	ports_init();

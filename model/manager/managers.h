@@ -15,7 +15,7 @@
 
 /* Instances 0 and 1 are the sides; 2 and 3 are sides 0 and 1, started again. */
 #define INSTANCE(n)                                                                          \
-	void channels_init_##n(int notification);                                            \
+	void channels_init_##n(int notification, size_t counters);                           \
 	int channel_send_##n(uint32_t cluster, uint16_t type, const void *body, size_t size);\
 	bool channels_work_##n(void);
 INSTANCE(0) INSTANCE(1) INSTANCE(2) INSTANCE(3)
@@ -127,11 +127,11 @@ static void set_up(void)
 
 static void begin_instance(unsigned instance)
 {
-	static void (*const init[])(int) = { channels_init_0, channels_init_1, channels_init_2, channels_init_3 };
+	static void (*const init[])(int, size_t) = { channels_init_0, channels_init_1, channels_init_2, channels_init_3 };
 	unsigned self = side_of_self();
 	self_of[self] = &manager[instance];
 	manager[instance].instance = instance;
-	init[instance](1);
+	init[instance](1, 0);
 }
 
 /* As the service loop does: again without a bell while the budget ran out. */

@@ -7,7 +7,6 @@
 #include "console.h"
 #include "fragment.h"
 #include "mailbox.h"
-#include "message.h"
 #include "root.h"
 #include "slots.h"
 #include "timer.h"
@@ -84,18 +83,18 @@ static void channel_open(uint32_t index, int notification)
 	notification_signal((uint64_t)c->doorbell);
 }
 
-/* The counters of all cores are sent at once, and fit the half that lines leave. */
-static void choose_queue_size(void)
+/* The counters of all cores fit the half that lines leave. */
+static void choose_queue_size(size_t counters)
 {
-	const uint32_t kept = QUEUE_OTHERS + ROOT->cpu_count * fragment_count(sizeof(struct report_brief));
+	const uint32_t kept = QUEUE_OTHERS + ROOT->cpu_count * fragment_count(counters);
 	for (queue_size = QUEUE; queue_size / 2 < kept;)
 		queue_size *= 2;
 }
 
-void channels_init(int notification)
+void channels_init(int notification, size_t counters)
 {
 	uint32_t count = ROOT->channel_count < BOOT_MAX_CHANNELS ? ROOT->channel_count : BOOT_MAX_CHANNELS;
-	choose_queue_size();
+	choose_queue_size(counters);
 	for (uint32_t i = 0; i < count; i++)
 		channel_open(i, notification);
 	__atomic_store_n(&channel_count, count, __ATOMIC_RELEASE);

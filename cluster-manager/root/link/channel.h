@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `notification` (a slot, badged) is signalled when a peer wants attention. */
-void channels_init(int notification);
+/* `notification` (a slot, badged) is signalled when a peer wants attention. `counters`: bytes of the message that has a
+ * core's counters; those of all cores are sent at once. */
+void channels_init(int notification, size_t counters);
 
 /* Puts a message in the queue to a cluster. It leaves when the peer is up and has room. */
 int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size);

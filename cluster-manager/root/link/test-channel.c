@@ -2,6 +2,7 @@
 /* Peers that publish without end, break the protocol, or start again and again hold nobody up. */
 #define _GNU_SOURCE
 #include <stdarg.h>
+#include "message.h"
 #include "test-link.h"
 
 enum { PEERS = 2, FLOODER = 0, HONEST = 1, TYPE_GOOD = 1, TYPE_BAD = 2, ENDLESS = 100000, SECOND = 1000 };
@@ -232,7 +233,7 @@ static void counters(void)
 	struct root_info *root = (struct root_info *)ROOT_INFO_VADDR;
 	for (unsigned i = 0; i < sizeof(cores) / sizeof(cores[0]); i++) {
 		root->cpu_count = cores[i];
-		choose_queue_size();
+		choose_queue_size(sizeof(struct report_brief));
 		struct channel c = { .state = LINK_STARTING, .queue = calloc(queue_size, sizeof(*c.queue)) };
 		while (!channel_enqueue(&c, TYPE_GOOD, "line", 4, queue_size / 2))
 			;
@@ -346,7 +347,7 @@ int main(void)
 	root->channel_count = PEERS;
 	for (uint32_t i = 0; i < PEERS; i++)
 		root->channel[i] = (struct root_channel){ .id = i, .peer = i + 1 };
-	channels_init(1);
+	channels_init(1, sizeof(struct report_brief));
 	for (uint32_t i = 0; i < PEERS; i++)
 		start_peer(i);
 	work();

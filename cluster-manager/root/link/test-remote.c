@@ -213,7 +213,7 @@ static void begin(void)
 	}
 	CHECK(memory.rest[0] == 0 && memory.rest[sizeof(memory.rest) - 1] == 0 &&
 	      memory.header.side[0].generation == 0);
-	channels_init(1);
+	channels_init(1, 0);
 	CHECK(memory.header.side[0].generation == 1);
 	start();
 	work();
