@@ -92,7 +92,7 @@ static void one_round_of_interrupts(void)
 		EXPECT(badge(t[i]), 1);
 	}
 	for (unsigned core = 1; core < CORES; core++) {
-		EXPECT(machine->core[core].entries - before[core], 1);
+		EXPECT(is_changing() || machine->core[core].entries - before[core] == 1, true);
 		EXPECT(running(core), t[2 * (core - 1) + 1]); /* the higher of the two */
 	}
 }
