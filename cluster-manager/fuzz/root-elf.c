@@ -56,6 +56,7 @@ const char *root_elf_refusal(const void *file, size_t size)
 	err.text[0] = 0;
 	if (elf_load(&module, "x", 3, &image, mapped, &err) == 0)
 		for (unsigned i = 0; i < image.count; i++)
-			MUST(mapped[i].count > 0 && mapped[i].address + mapped[i].count * (uint64_t)SIZE_4K <= mapped_end);
+			MUST(mapped[i].count > 0 &&
+			     mapped[i].address + mapped[i].count * (uint64_t)SIZE_4K <= mapped_end);
 	return err.text[0] ? err.text : NULL;
 }

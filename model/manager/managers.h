@@ -127,7 +127,8 @@ static void set_up(void)
 
 static void begin_instance(unsigned instance)
 {
-	static void (*const init[])(int, size_t) = { channels_init_0, channels_init_1, channels_init_2, channels_init_3 };
+	static void (*const init[])(int, size_t) = { channels_init_0, channels_init_1,
+	                                             channels_init_2, channels_init_3 };
 	unsigned self = side_of_self();
 	self_of[self] = &manager[instance];
 	manager[instance].instance = instance;
