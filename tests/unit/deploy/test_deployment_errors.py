@@ -421,7 +421,7 @@ COMPARE = {
 }
 
 
-@pytest.mark.parametrize("words", COMPARE)
+@pytest.mark.parametrize("words", COMPARE, ids=lambda words: words.replace(f"{ROOT}/", ""))
 def test_options_of_compare(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """what cannot be compared is refused before anything is built"""
     refuses(["compare", *words.split()], COMPARE[words], capsys)
