@@ -149,7 +149,8 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("words", "culprit"), BAD, ids=[" ".join(words) for words, _ in BAD])
+@pytest.mark.parametrize(("words", "culprit"), BAD,
+                         ids=[" ".join(words).replace(f"{ROOT}/", "") for words, _ in BAD])
 def test_refused(words: list[str], culprit: str, capsys: pytest.CaptureFixture[str]) -> None:
     """bad input: one line with the culprit, exit status 2"""
     assert main.main(["bench", "scale", *words]) == 2
