@@ -144,7 +144,7 @@ _Noreturn void worker_stop(void);
 /* Deadlines of a thread on that core are met while the main thread, on another, calls `interrupt` without a pause. */
 void check_deadlines_met(unsigned core, void (*interrupt)(void));
 
-/* --- worker.c: a thread whose faults are looked at --- */
+/* --- worker.c: a thread and its faults --- */
 
 struct trial {
 	uint64_t endpoint, reply;

@@ -74,7 +74,7 @@ struct connection {
 	char head[HTTP_HEAD_MAX];
 	size_t head_length, body_length, sent;
 	const char *text;  /* of the body */
-	struct body *body; /* whose text it is, or null */
+	struct body *body; /* the text's owner, or null */
 };
 
 enum { REQUEST_MS = 5000, ANSWER_MS = 10000, DRAIN_MS = 1000 };

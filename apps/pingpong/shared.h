@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What assembly and C share: the frame of the measured threads and the main thread, and the watching thread. */
+/* Shared by assembly and C: the frame of the measured threads and the main thread, and the watching thread. */
 #pragma once
 
 /* The frame that the measured threads share with the main thread: where the assembly (threads.S) finds what. */

@@ -12,7 +12,7 @@
 
 Each function that ran has its identifier, the checksums of its line and of its control flow, and the counts of its
 edges. GCC drops the counts of a function if its control flow has changed, and ignores files of another version of GCC
-(gcc/gcov-io.h has the format): files are written as of a compiler's own minor version, whose checksums are the same.
+(gcc/gcov-io.h has the format): files are written as of a compiler's own minor version; checksums are the same.
 
 What the load did not run (-fprofile-partial-training) is optimised as without a profile, not for size. Other headers
 can change a function and leave its checksum: GCC makes such counts consistent (-fprofile-correction) in place of an

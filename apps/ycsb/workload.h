@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run draws and records: records and operations, arrivals, values that prove themselves, answers over time. */
+/* A run draws and records these: records and operations, arrivals, values that prove themselves, answers over time. */
 #pragma once
 
 #include <stdbool.h>
@@ -77,7 +77,7 @@ void arrivals_init(struct arrivals *a, uint64_t start_ns, uint64_t rate, bool ev
 uint64_t arrivals_next(struct arrivals *a);
 
 /*
- * Records whose every value proves itself. A field's value is a stamp (its writer, and that client's sequence number)
+ * Records in which each value proves itself. A field's value is a stamp (its writer, and that client's sequence number)
  * in 16 hexadecimal digits, followed by characters that only this record, field and stamp give. So any client can check
  * any value without knowing the last writer: a value of another record or field, a mixture of two, or a damaged one
  * does not pass.

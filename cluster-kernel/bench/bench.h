@@ -25,7 +25,7 @@ void bench_begin(const struct team *team);
 /* Zeroed, and there: no page fault falls into what is measured. Ends the program where there is no memory. */
 void *bench_array(uint64_t count, uint64_t size);
 
-/* What the benchmarks know of the regime that they are built with. */
+/* The regime that the benchmarks are built with, as they see it. */
 
 /* Its name is its file's. */
 static inline bool regime_is(const char *name)

@@ -8,7 +8,7 @@
 #include "rtm-instructions.h"
 #include "team.h"
 
-/* What the regimes cannot beat: a CLH lock whose user keeps its node in a register, and an empty transaction. */
+/* Bounds that no regime beats: a CLH lock with its user's node in a register, and an empty transaction. */
 
 struct bare_node {
 	_Alignas(64) _Atomic uint32_t held;

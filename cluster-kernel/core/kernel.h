@@ -74,7 +74,7 @@ struct kernel {
 	struct boot_memory boot_memory; /* until the root task exists */
 	struct core_set unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
 	struct core_set cores; /* that are here, and take threads and interrupts; core_move.h */
-	uint32_t placed[CORES_MAX];  /* threads whose next_core is core i; of core 0 it is not counted */
+	uint32_t placed[CORES_MAX];  /* threads with core i as next_core; core 0's are not counted */
 	uint32_t doorbells[CORES_MAX]; /* that core i receives */
 	uint32_t homes[CORES_MAX];   /* objects that are at home on core i (visit.h) */
 	struct cpu *cpu[CORES_MAX];

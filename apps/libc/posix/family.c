@@ -33,7 +33,7 @@ int process_id = FIRST;
 static int parent_id;  /* 0: the first process has none */
 static int ended_by;   /* signal */
 
-/* Of all threads there is one, whatever the others were about to do; they held nothing of the layer's. */
+/* Leaves one thread of all, whatever the others were about to do; they held nothing of the layer's. */
 static void child_begin(const struct thread *self)
 {
 	const unsigned index = self->index;
@@ -123,7 +123,7 @@ long sys_vfork(const long *a) { return sys_fork(a); }
 
 long sys_getpid(const long *a) { (void)a; return process_id; }
 
-/* Processes whose parent has ended are the first one's on Linux, too, but nobody's to wait for. */
+/* A process without its parent becomes a child of the first, as on Linux, but none waits for it. */
 long sys_getppid(const long *a)
 {
 	(void)a;

@@ -13,7 +13,7 @@
 
 extern int process_id; /* of the first process of a program: 1 */
 
-/* What the parent's thread `self` was is thread 0 of the child, and its only one. */
+/* Makes the parent's thread `self` thread 0 of the child, and its only one. */
 void thread_forked(const struct thread *self);
 void signal_forked(unsigned index); /* of the forking thread in the parent */
 void event_forked(void);
@@ -21,7 +21,7 @@ void random_forked(void);
 void malloc_forked(bool by_first_thread);
 void platform_forked(void);
 
-/* What the manager is told of an end: `code` as in exit_group(), or the signal that ends the process. */
+/* Returns an end for the manager: `code` as in exit_group(), or the signal that ends the process. */
 int family_status(int code);
 void family_ends_by(int number);
 /* kill() of another process: 0 or an error. */

@@ -233,7 +233,7 @@ static int make_tcb(struct ipc_buffer *ipc, unsigned index)
 #ifdef LAYER_FAMILY
 static bool tcb_made[THREADS_MAX];
 
-/* What the parent has made in its CNode is not there: the child makes its own where it needs it. */
+/* Forgets what the parent made in its CNode: the child makes its own where it needs it. */
 void platform_forked(void)
 {
 	memset(tcb_made, 0, sizeof(tcb_made));

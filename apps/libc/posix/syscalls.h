@@ -29,7 +29,7 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(get_robust_list) X(membarrier) X(umask) \
 	X(mlockall) X(munlockall) X(alarm) X(setitimer)
 
-/* Of the form for several processes (family.h). */
+/* The form for several processes has these (family.h). */
 #define FAMILY_CALLS(X) X(fork) X(vfork) X(wait4) X(waitid)
 
 #define LOCKED_CALLS(X) \

@@ -24,7 +24,7 @@ struct sharer {
 	struct process *process; /* null: no process has this place, or frames that others borrow */
 	int borrowed;            /* slot of the capability to the frame that it borrows for step 0; others follow */
 	uint32_t lent;           /* borrowers of its frames, of all steps */
-	uint8_t *source;         /* of each step: 1 + the place of the owner of whom it borrows; 0: nobody */
+	uint8_t *source;         /* of each step: 1 + the place of the owner that lends it; 0: none */
 	uint8_t *lent_to;        /* how many borrow it */
 };
 
