@@ -117,7 +117,9 @@ def raise_keyboard_interrupt(*numbers: signal.Signals) -> None:
 def hear() -> None:
     """Raises an interrupt that is still to be sent again. Call it before another program that never calls end_at_once()
     takes this one's place."""
+    global _owed
     if _owed:  # the thread that would send it ends with this program
+        _owed = False  # it would say a second time that the command was interrupted
         raise KeyboardInterrupt
 
 
