@@ -19,6 +19,7 @@ log=$work/build.log
 # Lines and symbols go into a file beside it, for profiles; the code is the same. jemalloc's flags are its own but for that.
 GIT_DIR=$work/not-a-repository SOURCE_DATE_EPOCH=0 make -C "$work/src" -j2 redis-server V=1 OPTIMIZATION="$optimization" REDIS_LDFLAGS=-flto=2 DEBUG=-g1 \
 	JEMALLOC_CFLAGS='-std=gnu99 -Wall -pipe -g1 -O3 -funroll-loops' \
-	AR=gcc-ar RANLIB=gcc-ranlib MALLOC=jemalloc BUILD_TLS=no USE_SYSTEMD=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
+	AR=gcc-ar RANLIB=gcc-ranlib \
+	MALLOC=jemalloc BUILD_TLS=no USE_SYSTEMD=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
 objcopy --only-keep-debug "$work/src/redis-server" "$symbols"
 strip -o "$output" "$work/src/redis-server"

@@ -56,10 +56,11 @@ done
 # time in one partition for each source file: the linker replaces what is called from another. -g1 has functions and
 # lines, and that is what `profile` and backtraces ask for: types and variables take a sixth of the time.
 # SOURCE_DATE_EPOCH: Redis puts the host's name and the time of the build into its version; an image is the same in every
-# folder and at every time. gcc-ar: ar alone finds no symbols in what is optimised at link time, unless the package of the
-# release's own gcc is there.
+# folder and at every time. gcc-ar: ar alone finds no symbols in what is optimised at link time, unless the package of
+# the release's own gcc is there.
 GIT_DIR=$work/not-a-repository SOURCE_DATE_EPOCH=0 make -C "$work/src" -j2 $targets V=1 CC="$compiler" OPTIMIZATION="$optimization" DEBUG=-g1 \
-	AR=gcc-ar RANLIB=gcc-ranlib MALLOC=libc REDIS_CFLAGS="$definitions" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
+	AR=gcc-ar RANLIB=gcc-ranlib MALLOC=libc \
+	REDIS_CFLAGS="$definitions" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
 	BUILD_TLS=no USE_SYSTEMD=no USE_JEMALLOC=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
 echo "$key" >"$stamp"
 if [ -z "$symbols" ]; then
