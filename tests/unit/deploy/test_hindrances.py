@@ -297,13 +297,19 @@ class Deaf:
 def ensure_built(*_):
     deaf = Deaf()
 cc.ensure_built, cc.WRAPPER = ensure_built, Path("/bin/echo")
+write = sys.stderr.write
+def write_slowly(text):
+    write(text)
+    sys.stderr.flush()
+    time.sleep(0.1)  # as on a busy host, between a line and its end
+sys.stderr.write = write_slowly
 sys.argv[1:] = ["cc", "compiled"]
 sys.exit(cli.main_program())
 """
 
 
 def test_interrupted_compilation() -> None:
-    """a signal that nothing could hear just before gcc takes the command's place ends the command"""
+    """a signal that nothing could hear just before gcc takes the command's place ends the command, which says so"""
     done = subprocess.run([sys.executable, "-c", COMPILATION], capture_output=True, text=True, cwd=ROOT, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "skerry: interrupted\n")
 
