@@ -2,6 +2,7 @@
 """Programs that fork."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -15,14 +16,16 @@ from topology.units import MIB
 
 FORK = BUILD / "tests/programs/fork.elf"
 LINUX = BUILD / "tests/programs/fork-linux"
+PIPES = BUILD / "tests/programs/pipes.elf"
+PIPES_LINUX = BUILD / "tests/programs/pipes-linux"
 PROCESSES, OFTEN = 4, 12
 HEAP = 16 * MIB
 # a cluster's memory is enough for the heaps of all processes, but for what else is there
 LARGE = (default_memory(2) - 8 * MIB) // PROCESSES // (2 * MIB) * (2 * MIB)
 
 
-def forking(cpu: int, *args: str, heap: int = HEAP) -> Program:
-    return Program(f"fork-{cpu}", cpu, heap=heap, args=args, elf=FORK, processes=PROCESSES, cwd="/srv/fork",
+def forking(cpu: int, *args: str, heap: int = HEAP, elf: Path = FORK) -> Program:
+    return Program(f"fork-{cpu}", cpu, heap=heap, args=args, elf=elf, processes=PROCESSES, cwd="/srv/fork",
                    barrier=False)
 
 
@@ -55,3 +58,17 @@ def test_fork() -> None:
     assert memory[1]["total"] - memory[1]["free"] == memory[2]["total"] - memory[2]["free"]
     more = (PROCESSES - 1) * (OFTEN - 1)  # forks; clusters differ by some slots that no program has
     assert abs(memory[1]["slots"] - memory[2]["slots"]) < more
+
+
+@pytest.mark.limit(200)
+def test_pipes() -> None:
+    """pipes and socket pairs between processes are as on Linux: whole transfers, the end when the last writer is gone
+    or killed, EPIPE and SIGPIPE without a reader, readiness; and repetitions leave no ring behind"""
+    said = subprocess.run([PIPES_LINUX], check=True, capture_output=True, text=True).stdout.splitlines()
+    programs = (forking(1, elf=PIPES), forking(3, "often", "50", elf=PIPES))
+    with machine(deployment(sockets=2, network=False, programs=programs)) as run:
+        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "each end")
+        printed = {cpu: lines(run, cpu) for cpu in (1, 3)}
+    assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
+    for cpu in (1, 3):
+        assert printed[cpu] == said

@@ -214,7 +214,7 @@ static __attribute__((noinline)) ssize_t write_in_part(long n, int fd, const voi
 {
 	if (n == NOT_DIRECT)
 		return answer(__syscall_cp(SYS_write, fd, (long)buffer, (long)size, 0, 0, 0));
-	return after_write(fd, buffer, n, size);
+	return after_write(fd, buffer, written(n, 0), size);
 }
 
 ssize_t write(int fd, const void *buffer, size_t size)
@@ -231,7 +231,7 @@ ssize_t send(int fd, const void *buffer, size_t size, int flags)
 
 	if (n == NOT_DIRECT)
 		return answer(__syscall_cp(SYS_sendto, fd, (long)buffer, (long)size, flags, 0, 0));
-	return dont_wait ? answer(n) : after_write(fd, buffer, n, size);
+	return dont_wait ? answer(written(n, flags)) : after_write(fd, buffer, written(n, flags), size);
 }
 
 ssize_t readv(int fd, const struct iovec *iov, int count)
@@ -251,7 +251,7 @@ ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	long n = enter() ? leave(writev_now(descriptor_file(fd), iov, count)) : NOT_DIRECT;
 
-	return answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_writev, fd, (long)iov, count, 0, 0, 0));
+	return answer(n != NOT_DIRECT ? written(n, 0) : __syscall_cp(SYS_writev, fd, (long)iov, count, 0, 0, 0));
 }
 
 int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout, const sigset_t *signals)

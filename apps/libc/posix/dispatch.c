@@ -3,6 +3,7 @@
  * Where every system call of musl arrives (musl/syscall_arch.h), from the
  * first one on, which comes before thread-local storage exists.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include "layer.h"
@@ -63,5 +64,9 @@ long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
 	long result = table[number].handler(args);
 	event_settle();
 	layer_unlock();
+#ifdef LAYER_FAMILY
+	if (result == -EPIPE)
+		written(result, (int)(number == SYS_sendto ? d : number == SYS_sendmsg ? c : 0));
+#endif
 	return result;
 }

@@ -235,7 +235,7 @@ long sys_epoll_pwait(const long *a)
 	if (room <= 0)
 		return -EINVAL;
 	if (!timeout || any_ready(e))
-		net_poll();
+		event_poll();
 	int count = epoll_harvest(e, out, room);
 	if (count || !timeout)
 		return count;

@@ -22,6 +22,9 @@
  *
  * Futex waiters never poll.
  *
+ * In programs that fork the poller's notification is raised by other processes, too, when they have changed a pipe or a
+ * socket pair that both have; event_poll() looks at these wherever it polls the network (family-stream.h).
+ *
  * What the poller sends before it sleeps may make it signal other processes. The
  * last of these signals is made by the system call that puts it to sleep. One
  * before it may take a signal of PLATFORM_NET that is pending, which would end
@@ -30,6 +33,7 @@
 #include "family.h"
 #include "layer.h"
 #include "platform.h"
+#include "family-stream.h"
 
 static struct thread *poller; /* sleeps on PLATFORM_NET */
 static uint64_t poller_until; /* when it wakes by itself; 0: never */
@@ -43,6 +47,13 @@ __attribute__((weak)) bool net_took_wake(void) { return false; }
 __attribute__((weak)) uint64_t net_held_signal(void) { return 0; }
 
 #ifdef LAYER_FAMILY
+bool event_poll(void)
+{
+	const bool changed = family_stream_poll();
+
+	return net_poll() || changed;
+}
+
 void event_forked(void)
 {
 	poller = 0;
@@ -88,7 +99,7 @@ void event_settle(void)
 
 void event_leave(void)
 {
-	net_poll();
+	event_poll();
 	event_settle();
 }
 
@@ -121,9 +132,9 @@ bool event_wait(uint64_t deadline)
 	require(layer_is_locked() && !self->event_waiter && poller != self);
 	if (!poller) /* else PLATFORM_NET is not this thread's */
 		net_hold_signal();
-	bool happened = net_poll(), late = deadline && clock_cycles() >= deadline;
+	bool happened = event_poll(), late = deadline && clock_cycles() >= deadline;
 	if (net_took_wake())
-		happened |= net_poll();
+		happened |= event_poll();
 	if (late || happened || !net_prepare_sleep() || net_took_wake()) {
 		signal_held();
 		return !late;
@@ -145,7 +156,7 @@ bool event_wait(uint64_t deadline)
 		layer_lock();
 		require(poller == self);
 		poller = 0;
-		net_poll(); /* takes what has ended the sleep, nearly always */
+		event_poll(); /* takes what has ended the sleep, nearly always */
 	}
 	pass_on(self);
 	return true;

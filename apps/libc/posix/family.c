@@ -3,9 +3,9 @@
  * fork() and what belongs to it. The manager copies the process (skerry/process.h); this gives it the place where the
  * child begins, and sets right what in the layer is not true of a copy (family.h).
  *
- * A child has its parent's descriptors. Files in memory are copied with the rest: what one process writes the others do
- * not see, and offsets are not shared from the fork on. The same holds for pipes, socket pairs,
- * events, and memory that is mapped with MAP_SHARED.
+ * A child has its parent's descriptors. Pipes and socket pairs are shared (family-stream.h). Files in memory are copied
+ * with the rest: what one process writes the others do not see, and offsets are not shared from the fork on. The same
+ * holds for event counters and memory that is mapped with MAP_SHARED.
  *
  * Nothing interrupts a process from outside but its end: no SIGCHLD is sent, and kill() of another process knows
  * SIGKILL and 0 alone.

@@ -106,7 +106,7 @@ ssize_t file_readv(struct file *file, const struct iovec *iov, int count, bool d
 		return result;
 	/* a program that polls by reading must make the network progress, too */
 	if (dont_wait || file->flags & O_NONBLOCK)
-		return net_poll() ? read_once(file, iov, count) : -EAGAIN;
+		return event_poll() ? read_once(file, iov, count) : -EAGAIN;
 
 	uint64_t deadline = file->receive_timeout ? deadline_after(file->receive_timeout) : 0;
 	file_hold(file);

@@ -138,6 +138,13 @@ extern intptr_t cancel_offset;
 long thread_interrupt(int tid);
 
 /* signal.c, signal-queue.c */
+/* Sends the calling thread, which does not hold the lock, SIGPIPE where a write has answered -EPIPE, unless its `flags`
+ * have MSG_NOSIGNAL. Returns the answer. */
+#ifdef LAYER_FAMILY
+long written(long answer, int flags);
+#else
+#define written(answer, flags) (answer)
+#endif
 void signal_thread_start(const struct thread *, const struct thread *parent);
 void signal_thread_end(const struct thread *);
 
@@ -157,6 +164,12 @@ int futex_requeue(const uint32_t *from, const uint32_t *to, int wake, int move, 
 #endif
 
 /* event.c: sleeping until some file's readiness changes; event_wait() and event_notify() are in posix.h. */
+/* Runs the network, and looks at what other processes did (LAYER_FAMILY). Returns whether anything happened. */
+#ifdef LAYER_FAMILY
+bool event_poll(void);
+#else
+#define event_poll() net_poll()
+#endif
 /* After a system call that may have run the network: the poller, if one sleeps, wakes in time for what is due. */
 void event_settle(void);
 /* Before a thread sleeps elsewhere or ends: what it wrote is sent, and the poller sees to the rest. */

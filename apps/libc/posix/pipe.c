@@ -5,6 +5,9 @@
 #include <sys/ioctl.h>
 #include "byte-ring.h"
 #include "layer.h"
+#include "family-stream.h"
+
+#ifndef LAYER_FAMILY /* else both ends are streams (family-stream.h) */
 
 struct pipe_end {
 	struct file file;
@@ -56,6 +59,8 @@ static ssize_t pipe_write(struct file *file, const void *buffer, size_t size)
 	return (ssize_t)size;
 }
 
+#endif
+
 static int pipe_stat(struct file *file, struct stat *st)
 {
 	(void)file;
@@ -63,6 +68,35 @@ static int pipe_stat(struct file *file, struct stat *st)
 	st->st_blksize = BYTE_RING_ATOMIC;
 	return 0;
 }
+
+#ifdef LAYER_FAMILY
+
+static int shared_ioctl(struct file *file, unsigned long request, void *argument)
+{
+	if (request != FIONREAD)
+		return -ENOTTY;
+	*(int *)argument = (int)family_stream_held((struct stream *)file);
+	return 0;
+}
+
+static const struct file_operations read_end = {
+	.name = "pipe", .read = family_stream_read, .stat = pipe_stat, .ioctl = shared_ioctl,
+	.close = family_stream_close,
+};
+static const struct file_operations write_end = {
+	.name = "pipe", .write = family_stream_write, .stat = pipe_stat, .ioctl = shared_ioctl,
+	.close = family_stream_close,
+};
+
+long sys_pipe2(const long *a)
+{
+	struct stream *made[2];
+	const int error = family_stream_pair(&read_end, &write_end, (uint32_t)a[1] & O_NONBLOCK, false, made);
+
+	return error ? error : family_stream_open(made, (int *)a[0]);
+}
+
+#else
 
 /* for either end */
 static int pipe_ioctl(struct file *file, unsigned long request, void *argument)
@@ -138,5 +172,7 @@ long sys_pipe2(const long *a)
 	fds[1] = out;
 	return 0;
 }
+
+#endif
 
 long sys_pipe(const long *a) { return sys_pipe2((const long[]){ a[0], 0 }); }

@@ -27,6 +27,9 @@ enum {
 };
 
 _Static_assert(SLOT_LOCK + THREADS_MAX <= PROCESS_SLOT_VOLUME_ANSWER, "each thread has its slots");
+#ifdef LAYER_FAMILY
+_Static_assert((int)SLOT_LOCK <= (int)PROCESS_SLOT_MEMBER_WAKE, "slots of other processes are not the threads'");
+#endif
 _Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0,
                "whole frames");
 
@@ -441,6 +444,12 @@ int platform_child(uint64_t pid, bool wait, struct child_end *end)
 	*end = message_words(m.info) == 2 ? (struct child_end){ (uint32_t)m.word[0], (uint32_t)m.word[1] }
 	       : (struct child_end){ 0 };
 	return 0;
+}
+
+void platform_signal_member(uint32_t place)
+{
+	require(place < platform_info()->places);
+	notification_signal(PROCESS_SLOT_MEMBER_WAKE + place);
 }
 
 int platform_kill(uint64_t pid, uint64_t number)

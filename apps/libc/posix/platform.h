@@ -88,6 +88,8 @@ struct child_end {
 int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid);
 int platform_child(uint64_t pid, bool wait, struct child_end *end);
 int platform_kill(uint64_t pid, uint64_t number);
+/* Signals PLATFORM_NET of the process at this place of the family; nothing happens where there is none. */
+void platform_signal_member(uint32_t place);
 #endif
 
 _Noreturn void platform_exit(int status);

@@ -32,7 +32,7 @@ static long poll_until(struct pollfd *fds, unsigned count, bool wait, uint64_t d
 {
 	if (count > (unsigned)descriptor_count_max())
 		return -EINVAL;
-	net_poll();
+	event_poll();
 	int ready_count = poll_once(fds, count);
 	int error = 0;
 	while (!ready_count && wait && !(error = event_sleep(deadline)))
@@ -92,7 +92,7 @@ static long select_until(int count, fd_set *sets[3], bool wait, uint64_t deadlin
 	for (int set = 0; set < 3; set++)
 		if (sets[set])
 			in[set] = *sets[set];
-	net_poll();
+	event_poll();
 	int ready_count = look_sets(count, in, out);
 	int error = 0;
 	while (!ready_count && wait && !(error = event_sleep(deadline)))

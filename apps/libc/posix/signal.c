@@ -257,6 +257,15 @@ long sys_tkill(const long *a)
 	return signal_leave(a[1] == SIGCANCEL ? thread_interrupt((int)a[0]) : send_to_thread((int)a[0], a[1]));
 }
 
+#ifdef LAYER_FAMILY
+long written(long answer, int flags)
+{
+	if (answer == -EPIPE && !(flags & MSG_NOSIGNAL))
+		sys_tkill((const long[]){ thread_self()->tid, SIGPIPE });
+	return answer;
+}
+#endif
+
 long sys_tgkill(const long *a) { return a[0] <= 0 ? -EINVAL : a[0] != PROCESS ? -ESRCH : sys_tkill(a + 1); }
 
 long sys_rt_sigqueueinfo(const long *a)

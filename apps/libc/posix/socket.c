@@ -240,7 +240,7 @@ long sys_recvmsg(const long *a)
 	file_hold(file);
 	ssize_t n = file->ops->recvmsg(file, m, flags);
 	/* a program that polls by receiving makes the network progress */
-	if (n == -EAGAIN && (dont_wait || file->flags & O_NONBLOCK) && net_poll())
+	if (n == -EAGAIN && (dont_wait || file->flags & O_NONBLOCK) && event_poll())
 		n = file->ops->recvmsg(file, m, flags);
 	while (!dont_wait && !(file->flags & O_NONBLOCK) && file_again(file, EPOLLIN | EPOLLRDHUP, deadline, &n))
 		n = file->ops->recvmsg(file, m, flags);
@@ -295,7 +295,7 @@ long socket_ioctl(struct file *file, unsigned long request, void *argument)
 	if (file->ops->getsockopt && !file->ops->getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) &&
 	    listens)
 		return -EINVAL;
-	net_poll(); /* a program that polls by asking, until there is enough, makes the network progress */
+	event_poll(); /* a program that polls by asking, until there is enough, makes the network progress */
 	if (file->ready & EPOLLIN && !(file->ready & EPOLLERR)) /* an error is for the next read */
 		n = bytes_arrived(file);
 	*(int *)argument = n > 0 ? (int)n : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * socketpair(2): two stream sockets of this process, joined. Each end reads one ring of bytes and writes the other.
- * No control data: a descriptor cannot be passed, for there is no other process to pass it to.
+ * socketpair(2): two stream sockets, joined. Each end reads one ring of bytes and writes the other. In the form for
+ * programs that fork each end is a stream, which processes of the family may share (family-stream.h). No control data:
+ * no descriptor can be passed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,16 @@
 #include <sys/un.h>
 #include "byte-ring.h"
 #include "layer.h"
+#include "family-stream.h"
+
+#ifdef LAYER_FAMILY
+
+static ssize_t pair_write(struct file *file, const void *buffer, size_t size)
+{
+	return family_stream_write(file, buffer, size);
+}
+
+#else
 
 struct pair_end {
 	struct file file;
@@ -91,6 +102,8 @@ static ssize_t pair_write(struct file *file, const void *buffer, size_t size)
 	return size ? (ssize_t)size : -EAGAIN;
 }
 
+#endif
+
 static ssize_t pair_send(struct file *file, const struct msghdr *m, int flags)
 {
 	ssize_t total = 0;
@@ -109,6 +122,8 @@ static ssize_t pair_send(struct file *file, const struct msghdr *m, int flags)
 	}
 	return total;
 }
+
+#ifndef LAYER_FAMILY
 
 /* With MSG_PEEK the bytes stay; MSG_WAITALL may return fewer, as after a signal. */
 static ssize_t pair_receive(struct file *file, struct msghdr *m, int flags)
@@ -148,6 +163,8 @@ static int pair_shutdown(struct file *file, int how)
 	return 0;
 }
 
+#endif
+
 /* Returns the empty address of a socket without a name. */
 static int pair_name(struct file *file, struct sockaddr *address, socklen_t *length)
 {
@@ -161,7 +178,11 @@ static int pair_name(struct file *file, struct sockaddr *address, socklen_t *len
 
 static int pair_peer_name(struct file *file, struct sockaddr *address, socklen_t *length)
 {
+#ifdef LAYER_FAMILY
+	return family_stream_has_peer((struct stream *)file) ? pair_name(file, address, length) : -ENOTCONN;
+#else
 	return end_of(file)->peer ? pair_name(file, address, length) : -ENOTCONN;
+#endif
 }
 
 static int pair_getsockopt(struct file *file, int level, int option, void *value, socklen_t *size)
@@ -226,6 +247,20 @@ static int pair_stat(struct file *file, struct stat *st)
 	return 0;
 }
 
+#ifdef LAYER_FAMILY
+
+static int shared_ioctl(struct file *file, unsigned long request, void *argument)
+{
+	const struct stream *s = (struct stream *)file;
+
+	if (request != FIONREAD)
+		return -ENOTTY;
+	*(int *)argument = family_get(&s->in.shared->shut) & FAMILY_READ_SHUT ? 0 : (int)family_stream_held(s);
+	return 0;
+}
+
+#else
+
 static int pair_ioctl(struct file *file, unsigned long request, void *argument)
 {
 	const struct pair_end *e = end_of(file);
@@ -250,13 +285,25 @@ static void pair_close(struct file *file)
 	update_one(e->peer, (uint32_t)ALL);
 }
 
+#endif
+
 static const struct file_operations pair_ops = {
 	.name = "socketpair",
+#ifdef LAYER_FAMILY
+	.read = family_stream_read,
+	.ioctl = shared_ioctl,
+	.close = family_stream_close,
+	.shutdown = family_stream_shutdown,
+	.recvmsg = family_stream_receive,
+#else
 	.read = pair_read,
-	.write = pair_write,
-	.stat = pair_stat,
 	.ioctl = pair_ioctl,
 	.close = pair_close,
+	.shutdown = pair_shutdown,
+	.recvmsg = pair_receive,
+#endif
+	.write = pair_write,
+	.stat = pair_stat,
 	.bind = pair_bind,
 	.listen = pair_listen,
 	.accept = pair_accept,
@@ -265,9 +312,7 @@ static const struct file_operations pair_ops = {
 	.getpeername = pair_peer_name,
 	.setsockopt = pair_setsockopt,
 	.getsockopt = pair_getsockopt,
-	.shutdown = pair_shutdown,
 	.sendmsg = pair_send,
-	.recvmsg = pair_receive,
 };
 
 long sys_socketpair(const long *a)
@@ -281,6 +326,12 @@ long sys_socketpair(const long *a)
 		return -ESOCKTNOSUPPORT;
 	if (a[2])
 		return -EPROTONOSUPPORT;
+#ifdef LAYER_FAMILY
+	struct stream *made[2];
+	const int error = family_stream_pair(&pair_ops, &pair_ops, type & SOCK_NONBLOCK ? O_NONBLOCK : 0, true, made);
+
+	return error ? error : family_stream_open(made, fds);
+#else
 	struct pair *p = layer_allocate(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
@@ -308,4 +359,5 @@ long sys_socketpair(const long *a)
 	fds[0] = first;
 	fds[1] = second;
 	return 0;
+#endif
 }

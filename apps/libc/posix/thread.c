@@ -186,7 +186,7 @@ long sys_exit_group(const long *a)
 	for (int fd = 0; fd < descriptor_count_max(); fd++)
 		if (descriptor_file(fd))
 			sys_close((const long[]){ fd });
-	net_poll();
+	event_poll();
 #ifdef LAYER_FAMILY
 	platform_exit(family_status((int)a[0]));
 #else

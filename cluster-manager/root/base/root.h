@@ -15,6 +15,7 @@
 #define WINDOW_VADDR  0x0000010000000000ull /* other programs' frames while they are written */
 #define MODULES_VADDR 0x0000020000000000ull /* read-only */
 #define OWN_VADDR     0x0000030000000000ull /* memory of its own, allocated at run time */
+#define AREAS_VADDR   0x0000038000000000ull /* what each family of processes shares (skerry/family_area.h) */
 #define CHANNEL_VADDR 0x0000040000000000ull /* headers and manager rings, CHANNEL_STRIDE apart */
 #define CHANNEL_STRIDE 0x200000ull
 

@@ -2,11 +2,11 @@
 #include <limits.h>
 #include <string.h>
 #include <skerry/require.h>
+#include "area.h"
 #include "build.h"
 #include "console.h"
 #include "family.h"
 #include "files.h"
-#include "homes.h"
 #include "inherit.h"
 #include "map.h"
 #include "memory.h"
@@ -155,6 +155,7 @@ int family_ended(uint32_t application, uint32_t place, uint32_t status)
 	require(place && m->life == MEMBER_RUNS && owner_now() == OWNER_MANAGER);
 	process_stop(&m->child);
 	share_end(&f->shares, place);
+	area_left(application, place);
 	const int parent = m->parent ? family_find(application, m->parent) : -1;
 	m->life = parent < 0 ? MEMBER_FREE : MEMBER_ENDED;
 	m->status = status;
@@ -327,13 +328,6 @@ static int fork_memory(struct family *f, uint32_t application, unsigned from, un
 	return error ? error : fork_heap(f, parent, from, to);
 }
 
-static int give_wake(struct process *p, uint32_t core)
-{
-	int wake = memory_object(OBJECT_NOTIFICATION, 0);
-	int error = wake < 0 ? wake : home_set(ROOT_SLOT_CNODE, (uint64_t)wake, core);
-	return error ? error : process_give(p, PROCESS_SLOT_WAKE, wake);
-}
-
 /* Everything but letting it run. */
 static int fork_build(struct family *f, uint32_t application, unsigned from, unsigned to, const char **step)
 {
@@ -345,8 +339,6 @@ static int fork_build(struct family *f, uint32_t application, unsigned from, uns
 	int error = process_objects(p);
 	if (!error)
 		error = process_give_first(p, (application + 1) | to << BADGE_PLACE, core.index);
-	if (!error)
-		error = give_wake(p, core.index);
 	if (error)
 		return error;
 	*step = "memory";
@@ -358,6 +350,8 @@ static int fork_build(struct family *f, uint32_t application, unsigned from, uns
 	info.cwd = p->cwd = process_at(application, from)->cwd; /* in its copy of the stack */
 	error = files_attach(a, p, &info);
 	if (!error)
+		error = area_give(application, to, p, &info);
+	if (!error)
 		error = process_map_info(&info, p->vspace);
 	return error ? error : process_thread(p, application, core, step);
 }
@@ -367,6 +361,7 @@ static int fork_undo(struct family *f, uint32_t application, unsigned place, con
 	if (may_say(f))
 		console_print("%s cannot fork: %s (error %d)", map->application[application].name, step, -error);
 	share_end(&f->shares, place);
+	area_left(application, place);
 	f->member[place].kept = true;
 	give_back(f, application);
 	return error;
@@ -402,6 +397,7 @@ int family_fork(uint32_t application, uint32_t place, const struct fork_start *s
 	*pid = m->pid;
 	const struct thread_registers registers = { .rip = start->rip, .rsp = start->rsp, .fs_base = start->fs_base,
 	                                            .rflags = 0x202, .rdi = m->pid, .rsi = m->parent };
+	area_inherit(application, place, (uint32_t)to);
 	error = tcb_write_registers(IPC, (uint64_t)m->child.tcb, 1, &registers);
 	if (!error)
 		return 0;

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <skerry/require.h>
 #include <skerry/stubs.h>
+#include "area.h"
 #include "build.h"
 #include "cables.h"
 #include "console.h"
@@ -196,6 +197,10 @@ static int process_attach(struct process *p, uint32_t application, struct proces
 		error = cables_attach(application, p, info);
 	if (error)
 		return error;
+	*step = "what its processes share";
+	error = area_make(application, p, info);
+	if (error)
+		return error;
 	*step = "its socket port";
 	error = sockets_attach(application, p, info);
 	if (error)
@@ -319,6 +324,7 @@ void process_reserve_records(const struct map_application *a)
 static void give_back(uint32_t application)
 {
 	core_ended(application);
+	area_forget(application);
 	cables_close(application);
 	ports_close(application);
 	device_ended(&map->application[application]);

@@ -20,6 +20,7 @@ static bool has[OWNERS]; /* something was taken for this owner */
 static unsigned calls, fails_at, printed, resumed, suspended;
 static uint64_t touched;
 static uint32_t slots, taken;
+static uint32_t ends; /* places that have ends of rings */
 
 /* Each thing that a fork asks for is missing once. */
 static int next_error(void)
@@ -165,6 +166,12 @@ int process_thread(struct process *p, uint32_t application, struct gained_core c
 {
 	return (void)p, (void)application, (void)core, (void)step, next_error();
 }
+int area_give(uint32_t application, uint32_t place, struct process *p, struct process_info *info)
+{
+	return (void)application, (void)place, (void)p, (void)info, next_error();
+}
+void area_inherit(uint32_t application, uint32_t from, uint32_t to) { (void)application, (void)from, ends |= 1u << to; }
+void area_left(uint32_t application, uint32_t place) { (void)application, ends &= ~(1u << place); }
 struct shield *process_shield(uint32_t of) { return (void)of, NULL; }
 void process_reserve_records(const struct map_application *a) { (void)a; }
 uint64_t process_memory(uint32_t application) { return (void)application, 0; }
@@ -206,10 +213,11 @@ static void misses(void)
 			break;
 		missed++;
 		CHECK(owners() == 0 && family_find(APPLICATION, 2) < 0 && !family[APPLICATION]->shares.at[0].lent);
+		CHECK(!ends);
 	}
-	CHECK(missed > 15 && resumed == 2 && owners() == 1 && pid);
+	CHECK(missed > 15 && resumed == 2 && owners() == 1 && pid && ends);
 	fails_at = 0;
-	CHECK(family_ended(APPLICATION, (uint32_t)family_find(APPLICATION, pid), 0) == 0 && owners() == 0);
+	CHECK(family_ended(APPLICATION, (uint32_t)family_find(APPLICATION, pid), 0) == 0 && owners() == 0 && !ends);
 	struct ended ended;
 	CHECK(family_has_ended(APPLICATION, 0, pid) && !family_has_ended(APPLICATION, 0, pid + 1));
 	CHECK(!family_reap(APPLICATION, 0, pid, &ended) && ended.pid == pid);

@@ -15,6 +15,7 @@
  *                           without a system call. All of it is reserved; 2 MiB of it are mapped when first touched.
  *     PROCESS_PORT_VADDR    the network port (skerry/port.h), if it has one
  *     PROCESS_VOLUMES_VADDR the file ports of its volumes (skerry/file_port.h), FILE_PORT_SIZE each, if it has any
+ *     PROCESS_FAMILY_VADDR  what the processes of its family share (skerry/family_area.h), if it may be several
  *     PROCESS_CABLES_VADDR  its cables (skerry/port.h), one after another, CABLE_SIZE each, if it has any
  *     PROCESS_SOCKETS_VADDR the socket port (skerry/socket_port.h), if it or its stack has one
  *     PROCESS_FILES_VADDR   its files (skerry/file_tree.h), read-only, if it has any
@@ -40,6 +41,7 @@
 #define PROCESS_FILES_VADDR 0x0000630000000000ull
 #define PROCESS_CABLES_VADDR 0x0000640000000000ull /* a stack: all its cables, one after another, CABLE_SIZE each */
 #define PROCESS_VOLUMES_VADDR 0x0000650000000000ull /* a volume server: the file port of its program */
+#define PROCESS_FAMILY_VADDR 0x0000660000000000ull
 #define PROCESS_INFO_VADDR 0x0000700000000000ull
 #define PROCESS_HOSTS_VADDR 0x0000700000001000ull
 #define PROCESS_IPC_VADDR  0x0000700000100000ull
@@ -74,6 +76,7 @@ enum {
 	PROCESS_SLOT_SOCKETS,  /* notification: signal to wake the other end of the socket port */
 	PROCESS_SLOT_FREE = 16,/* from here on empty up to the next ones that it has, the process's own */
 	PROCESS_SLOT_PORT_WAKE = 128, /* a switch only: port i's far end is woken through slot 128+i */
+	PROCESS_SLOT_MEMBER_WAKE = 208, /* a family: PROCESS_SLOT_WAKE of the process at place i is 208+i; WRITE */
 	PROCESS_SLOT_VOLUME_ANSWER = 224, /* notification: volume i has answered; READ */
 	PROCESS_SLOT_VOLUME_WAKE = 232, /* the server of volume i is woken through slot 232+i */
 	PROCESS_SLOT_CABLE_WAKE = 240, /* a program with cables: cable i's far end is woken through slot 240+i */
@@ -207,10 +210,13 @@ struct process_info {
 	};
 	uint32_t core_count; /* of these; 1 for a switch, too */
 	uint32_t placement;  /* enum process_placement */
+	uint32_t place;      /* of the process in its family: 0 to places - 1 */
+	uint32_t places;     /* of the family; 1: it is no family, and there is no memory at PROCESS_FAMILY_VADDR */
 };
 _Static_assert(sizeof(struct process_info) <= 4096, "one page");
 _Static_assert(PROCESS_SLOT_VOLUME_WAKE + PROCESS_MAX_VOLUMES <= PROCESS_SLOT_CABLE_WAKE &&
                PROCESS_SLOT_VOLUME_ANSWER + PROCESS_MAX_VOLUMES <= PROCESS_SLOT_VOLUME_WAKE, "a slot for each volume");
+_Static_assert(PROCESS_SLOT_MEMBER_WAKE + PROCESS_MEMBERS <= PROCESS_SLOT_VOLUME_ANSWER, "a slot for each process");
 _Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNODE_BITS, "a slot for each cable");
 
 /*
@@ -250,7 +256,8 @@ enum manager_request {
 	 *
 	 * FORK: m0 rip, m1 rsp, m2 FS base: a copy of the calling process begins there, with its own pid in rdi and
 	 * its parent's in rsi, a notification of its own in PROCESS_SLOT_WAKE, and all of its memory: each of the two
-	 * sees what was in it at the call, and none what the other writes later. It has neither the parent's other
+	 * sees what was in it at the call, and none what the other writes later, but for the memory at
+	 * PROCESS_FAMILY_VADDR, which is the same in all of them. It has neither the parent's other
 	 * threads nor what the parent made in its CNode. r0 its pid. NOT_FOUND: the map gives the program one process;
 	 * BUSY: it has as many as it may have; NO_MEMORY, NO_RESOURCE: the cluster has no room for one more.
 	 *
