@@ -133,6 +133,9 @@ static bool join_stack(struct draft *d, uint32_t index)
 	if (stack->cluster != a->cluster)
 		return error_set_at(d->err, a->name, "stack", "map: %s: its stack %s is in another cluster", a->name,
 		                    name);
+	if (a->processes > 1)
+		return error_set_at(d->err, a->name, "stack", "map: %s: %u processes have no stack of their own",
+		                    a->name, a->processes);
 	if (a->ipv4 == 0 || stack->ipv4 != 0)
 		return error_set_at(d->err, a->name, "stack",
 		                    "map: %s: the program has the address, and its stack %s none",

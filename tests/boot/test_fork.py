@@ -16,6 +16,7 @@ from topology.units import MIB
 
 FORK = BUILD / "tests/programs/fork.elf"
 LINUX = BUILD / "tests/programs/fork-linux"
+FORKNET = BUILD / "tests/programs/forknet.elf"
 PIPES = BUILD / "tests/programs/pipes.elf"
 PIPES_LINUX = BUILD / "tests/programs/pipes-linux"
 PROCESSES, OFTEN = 4, 12
@@ -72,3 +73,21 @@ def test_pipes() -> None:
     assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
     for cpu in (1, 3):
         assert printed[cpu] == said
+
+
+def test_network_of_a_family() -> None:
+    """a server forks while it has connections: what a child writes into a pipe arrives at the client whole, the child
+    reaches none of its parent's sockets and makes none, and the parent's serve on"""
+    def program(name: str, cpu: int, *args: str) -> Program:
+        return Program(name, cpu, heap=HEAP, args=args, elf=FORKNET, processes=3, network=True, barrier=False)
+
+    programs = (program("serve", 1, "serve"), program("ask", 3, "ask", "serve"))
+    with machine(deployment(sockets=2, programs=programs)) as run:
+        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "each end")
+        printed = {name: [line.partition("] ")[2] for line in run.console.splitlines() if line.startswith(f"[{name}@")]
+                   for name in ("serve", "ask")}
+    assert [event["status"] for event in run.events.of("exit")] == [0, 0]
+    assert printed["ask"] == ["rounds: 5", "then: 1", "the end: 1"]
+    assert printed["serve"] == [
+        "read: EBADF", "write: EBADF", "send: ENOTSOCK", "accept: ENOTSOCK", "shutdown: ENOTSOCK", "socket: EACCES",
+        "epoll: 1", "close: no error", "the parent's connection: 1"]

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include "family.h"
 #include "layer.h"
 
 enum { DESCRIPTORS = 16384 };
@@ -121,6 +122,15 @@ int descriptor_open(struct file *file, int lowest)
 		put_at(fd, file);
 	return fd;
 }
+
+#ifdef LAYER_FAMILY
+void descriptors_forked(void)
+{
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (table[fd])
+			socket_forked(table[fd]);
+}
+#endif
 
 long sys_close(const long *a)
 {

@@ -51,7 +51,7 @@ bool event_poll(void)
 {
 	const bool changed = family_stream_poll();
 
-	return net_poll() || changed;
+	return OF_NETWORK(net_poll(), false) || changed;
 }
 
 void event_forked(void)
@@ -91,8 +91,8 @@ void event_settle(void)
 	require(layer_is_locked());
 	if (!poller)
 		return;
-	if (net_prepare_sleep())
-		hurry_poller(net_deadline());
+	if (OF_NETWORK(net_prepare_sleep(), true))
+		hurry_poller(OF_NETWORK(net_deadline(), 0));
 	else
 		platform_signal(PLATFORM_NET);
 }
@@ -119,7 +119,7 @@ void event_leave_unlocked(void)
 /* Sends the signals that net_hold_signal() has held back, for the caller does not sleep on PLATFORM_NET. */
 static void signal_held(void)
 {
-	const uint64_t peer = net_held_signal();
+	const uint64_t peer = OF_NETWORK(net_held_signal(), 0);
 
 	if (peer)
 		platform_signal_peer(peer);
@@ -131,16 +131,16 @@ bool event_wait(uint64_t deadline)
 
 	require(layer_is_locked() && !self->event_waiter && poller != self);
 	if (!poller) /* else PLATFORM_NET is not this thread's */
-		net_hold_signal();
+		OF_NETWORK(net_hold_signal(), (void)0);
 	bool happened = event_poll(), late = deadline && clock_cycles() >= deadline;
-	if (net_took_wake())
+	if (OF_NETWORK(net_took_wake(), false))
 		happened |= event_poll();
-	if (late || happened || !net_prepare_sleep() || net_took_wake()) {
+	if (late || happened || !OF_NETWORK(net_prepare_sleep(), true) || OF_NETWORK(net_took_wake(), false)) {
 		signal_held();
 		return !late;
 	}
 	if (poller) {
-		hurry_poller(net_deadline());
+		hurry_poller(OF_NETWORK(net_deadline(), 0));
 		self->event_waiter = true;
 		waiters++;
 		thread_sleep(self, deadline);
@@ -148,8 +148,8 @@ bool event_wait(uint64_t deadline)
 		self->event_waiter = false;
 		waiters--;
 	} else {
-		uint64_t until = poller_until = earlier_deadline(deadline, net_deadline());
-		uint64_t peer = net_held_signal();
+		uint64_t until = poller_until = earlier_deadline(deadline, OF_NETWORK(net_deadline(), 0));
+		uint64_t peer = OF_NETWORK(net_held_signal(), 0);
 		poller = self;
 		layer_unlock();
 		platform_signal_wait(peer, PLATFORM_NET, until);

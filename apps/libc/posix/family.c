@@ -7,6 +7,8 @@
  * with the rest: what one process writes the others do not see, and offsets are not shared from the fork on. The same
  * holds for event counters and memory that is mapped with MAP_SHARED.
  *
+ * The network is the first process's alone: a child runs none of it, and cannot reach the sockets that it inherits.
+ *
  * Nothing interrupts a process from outside but its end: no SIGCHLD is sent, and kill() of another process knows
  * SIGKILL and 0 alone.
  */
@@ -42,6 +44,7 @@ static void child_begin(const struct thread *self)
 	platform_forked();
 	malloc_forked(index == 0);
 	event_forked();
+	descriptors_forked();
 	signal_forked(index);
 	random_forked();
 	thread_forked(self);

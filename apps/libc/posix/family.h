@@ -7,9 +7,10 @@
  */
 #pragma once
 
-#ifdef LAYER_FAMILY
 #include <stdint.h>
 #include "layer.h"
+
+#ifdef LAYER_FAMILY
 
 extern int process_id; /* of the first process of a program: 1 */
 
@@ -21,9 +22,20 @@ void random_forked(void);
 void malloc_forked(bool by_first_thread);
 void platform_forked(void);
 
+/*
+ * The network is the first process's. In a child nothing of it runs, and the sockets that the child inherits are dead.
+ */
+#define OF_NETWORK(call, otherwise) (process_id == 1 ? (call) : (otherwise))
+/* Makes a socket of the network dead: reads and writes answer EBADF, what only sockets have ENOTSOCK. */
+void socket_forked(struct file *);
+void descriptors_forked(void);
+bool socket_is_pair(const struct file *);
+
 /* Returns an end for the manager: `code` as in exit_group(), or the signal that ends the process. */
 int family_status(int code);
 void family_ends_by(int number);
 /* kill() of another process: 0 or an error. */
 long family_kill(long process, long number);
+#else
+#define OF_NETWORK(call, otherwise) (call)
 #endif

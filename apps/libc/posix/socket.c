@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/time.h>
 #include <skerry/manager.h>
+#include "family.h"
 #include "layer.h"
 
 __attribute__((weak)) int socket_create(int domain, int type, int protocol, struct file **out)
@@ -54,12 +55,45 @@ long sys_socket(const long *a)
 	int type = (int)a[1];
 
 	event_socket_made();
-	int error = socket_create((int)a[0], type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), (int)a[2], &file);
+	int error = OF_NETWORK(socket_create((int)a[0], type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), (int)a[2], &file),
+	                       -EACCES);
 
 	if (error == -EAFNOSUPPORT)
 		tell_family((int)a[0]);
 	return error ? error : open_socket(file, type);
 }
+
+#ifdef LAYER_FAMILY
+
+static ssize_t dead_read(struct file *file, void *buffer, size_t size)
+{
+	(void)file, (void)buffer, (void)size;
+	return -EBADF;
+}
+
+static ssize_t dead_write(struct file *file, const void *buffer, size_t size)
+{
+	(void)file, (void)buffer, (void)size;
+	return -EBADF;
+}
+
+/* What the stack has of it stays in this process's copy of the heap. */
+static void dead_close(struct file *file) { (void)file; }
+
+void socket_forked(struct file *file)
+{
+	static const struct file_operations dead = {
+		.name = "a parent's socket", .read = dead_read, .write = dead_write, .close = dead_close,
+	};
+
+	if (!file->ops->connect || socket_is_pair(file))
+		return;
+	file->ops = &dead;
+	file->on_ready = 0;
+	file_ready_changed(file, EPOLLERR | EPOLLHUP);
+}
+
+#endif
 
 long sys_bind(const long *a)
 {

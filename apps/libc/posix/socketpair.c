@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/un.h>
 #include "byte-ring.h"
+#include "family.h"
 #include "layer.h"
 #include "family-stream.h"
 
@@ -314,6 +315,10 @@ static const struct file_operations pair_ops = {
 	.getsockopt = pair_getsockopt,
 	.sendmsg = pair_send,
 };
+
+#ifdef LAYER_FAMILY
+bool socket_is_pair(const struct file *file) { return file->ops == &pair_ops; }
+#endif
 
 long sys_socketpair(const long *a)
 {

@@ -38,7 +38,6 @@ def test_map(folder: Path) -> None:
     ("processes = 0", "elf = 'forks.elf'", "processes"),
     ("processes = 17", "elf = 'forks.elf'", "processes"),
     ("processes = 2\ncores = 2", "elf = 'forks.elf'", "file:6: .*this one has 'cores'"),
-    ("processes = 2\nnetwork = true", "elf = 'forks.elf'", "file:6: .*this one has 'network'"),
     ("processes = 2\nvolume = ['.:/data']", "elf = 'forks.elf'", "file:6: .*this one has 'volume'"),
     ("processes = 2", "program = 'sleep'", "file:6: .*this one has 'program'"),
     ("processes = 2", "elf = 'single.elf'", "file:6: .*single.elf is linked for one process; `skerry cc --processes`"),
