@@ -14,11 +14,11 @@ from tests.boot.machine import deployment, machine
 from topology.machines.machine import default_memory
 from topology.units import MIB
 
-FORK = BUILD / "tests/programs/fork.elf"
-LINUX = BUILD / "tests/programs/fork-linux"
-FORKNET = BUILD / "tests/programs/forknet.elf"
-PIPES = BUILD / "tests/programs/pipes.elf"
-PIPES_LINUX = BUILD / "tests/programs/pipes-linux"
+PROGRAMS = BUILD / "tests/programs"
+FORK, LINUX = PROGRAMS / "fork.elf", PROGRAMS / "fork-linux"
+FORKNET = PROGRAMS / "forknet.elf"
+PIPES, PIPES_LINUX = PROGRAMS / "pipes.elf", PROGRAMS / "pipes-linux"
+SIGNALS, SIGNALS_LINUX = PROGRAMS / "signals.elf", PROGRAMS / "signals-linux"
 PROCESSES, OFTEN = 4, 12
 HEAP = 16 * MIB
 # a cluster's memory is enough for the heaps of all processes, but for what else is there
@@ -91,3 +91,18 @@ def test_network_of_a_family() -> None:
     assert printed["serve"] == [
         "read: EBADF", "write: EBADF", "send: ENOTSOCK", "accept: ENOTSOCK", "shutdown: ENOTSOCK", "socket: EACCES",
         "epoll: 1", "close: no error", "the parent's connection: 1"]
+
+
+@pytest.mark.limit(120)
+def test_signals() -> None:
+    """what POSIX says of signals between processes, of children that end, of calls and loops that a signal interrupts,
+    and of process groups is as on Linux"""
+    said = subprocess.run([SIGNALS_LINUX], check=True, capture_output=True, text=True,
+                          start_new_session=True).stdout.splitlines()
+    program = Program("fork-1", 1, heap=HEAP, elf=SIGNALS, processes=PROCESSES, barrier=False)
+    with machine(deployment(sockets=1, network=False, programs=(program,))) as run:
+        run.wait_for(lambda: run.events.of("exit") or run.events.of("fault"), "its end")
+        monitor.human(run.command.monitor, monitor.POWER_BUTTON)
+        run.wait_for(lambda: not run.running, "the machine is off")
+        assert lines(run, 1) == said
+    assert [event["status"] for event in run.events.of("exit")] == [0]

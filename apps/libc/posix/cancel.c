@@ -7,6 +7,7 @@
  * is lost. A thread that computes, or sleeps elsewhere, is cancelled at its next cancellation point, whatever its type.
  */
 #include <errno.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -19,6 +20,13 @@ int event_sleep(uint64_t deadline)
 {
 	if (thread_cancelled(thread_self()))
 		return -EINTR;
+#ifdef LAYER_FAMILY
+	const bool received = family_receive();
+	if (signal_is_due(signal_state_of(thread_self())))
+		return -EINTR;
+	if (received)
+		return 0;
+#endif
 	return event_wait(deadline) ? 0 : -EAGAIN;
 }
 

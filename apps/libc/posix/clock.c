@@ -217,11 +217,26 @@ static long sleep_until(uint64_t deadline)
 	return error == -EINTR ? -EINTR : 0;
 }
 
+/* *left: what is left of it where a signal ends it; may be null. */
+static long sleep_for(uint64_t deadline, struct timespec *left)
+{
+	const long error = sleep_until(deadline);
+	const uint64_t now = clock_cycles();
+
+	if (error && left) {
+		const uint64_t ns = deadline > now ? nanoseconds_of(deadline - now) : 0;
+		*left = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	}
+	return error;
+}
+
 long sys_nanosleep(const long *a)
 {
 	const struct timespec *t = (const struct timespec *)a[0];
 
-	return timespec_valid(t) ? sleep_until(deadline_after_timespec(t)) : -EINVAL;
+	if (!timespec_valid(t))
+		return -EINVAL;
+	return sleep_for(deadline_after_timespec(t), (struct timespec *)a[1]);
 }
 
 long sys_clock_nanosleep(const long *a)
@@ -234,7 +249,7 @@ long sys_clock_nanosleep(const long *a)
 	if (error || !timespec_valid(t))
 		return -EINVAL;
 	if (!(a[1] & TIMER_ABSOLUTE))
-		return sleep_until(deadline_after_timespec(t));
+		return sleep_for(deadline_after_timespec(t), (struct timespec *)a[3]);
 	uint64_t target = (uint64_t)timespec_nanoseconds(t);
 	return target > now ? sleep_until(deadline_after(target - now)) : 0;
 }

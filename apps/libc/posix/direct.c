@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "family.h"
 #include "layer.h"
 
 long sys_read(const long *);
@@ -61,6 +62,8 @@ static inline bool enter(void)
 static inline long leave(long result)
 {
 	require(layer_is_locked());
+	if (result == NOT_DIRECT)
+		family_keep();
 	event_settle();
 	layer_unlock();
 	return result;
@@ -73,7 +76,9 @@ static long sleep_in(long (*call)(const long *), const long *arguments)
 
 	require(!self->cancel && cancel_offset);
 	self->cancel = (const volatile int *)(self->tls + (uintptr_t)cancel_offset);
+	family_enter(); /* a handler that ran in the sleep would not end it */
 	long result = call(arguments);
+	family_leave();
 	self->cancel = 0;
 	return result == -EINTR ? NOT_DIRECT : result;
 }
@@ -257,7 +262,12 @@ ssize_t writev(int fd, const struct iovec *iov, int count)
 int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout, const sigset_t *signals)
 {
 	const long arguments[] = { fd, (long)events, room, timeout, (long)signals, 8 };
-	long n = enter() ? leave(sleep_in(sys_epoll_pwait, arguments)) : NOT_DIRECT;
+#ifdef LAYER_FAMILY
+	const bool direct = !signals && enter(); /* family_call() sets the mask */
+#else
+	const bool direct = enter();
+#endif
+	long n = direct ? leave(sleep_in(sys_epoll_pwait, arguments)) : NOT_DIRECT;
 
 	return (int)answer(n != NOT_DIRECT ? n
 	                   : __syscall_cp(SYS_epoll_pwait, fd, (long)events, room, timeout, (long)signals, 8));

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 #include "syscalls.h"
@@ -47,15 +48,8 @@ static void layer_start(void)
 		descriptor_open(console_file(fd ? 1 /* O_WRONLY */ : 0), fd);
 }
 
-long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
+static inline long call(long number, const long *args)
 {
-	static bool started;
-	const long args[6] = { a, b, c, d, e, f };
-
-	if (__builtin_expect(!started, 0)) { /* one thread is all there is by now */
-		started = true;
-		layer_start();
-	}
 	if ((unsigned long)number >= CALLS_MAX || !table[number].handler)
 		return call_not_provided((unsigned long)number);
 	if (!table[number].locked)
@@ -69,4 +63,20 @@ long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
 		written(result, (int)(number == SYS_sendto ? d : number == SYS_sendmsg ? c : 0));
 #endif
 	return result;
+}
+
+long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	static bool started;
+	const long args[6] = { a, b, c, d, e, f };
+
+	if (__builtin_expect(!started, 0)) { /* one thread is all there is by now */
+		started = true;
+		layer_start();
+	}
+#ifdef LAYER_FAMILY
+	return family_call(number, args, call);
+#else
+	return call(number, args);
+#endif
 }

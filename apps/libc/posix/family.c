@@ -9,8 +9,7 @@
  *
  * The network is the first process's alone: a child runs none of it, and cannot reach the sockets that it inherits.
  *
- * Nothing interrupts a process from outside but its end: no SIGCHLD is sent, and kill() of another process knows
- * SIGKILL and 0 alone.
+ * Signals between processes are in family-signals.c. None is stopped and continued.
  */
 #include <errno.h>
 #include <signal.h>
@@ -48,6 +47,7 @@ static void child_begin(const struct thread *self)
 	signal_forked(index);
 	random_forked();
 	thread_forked(self);
+	family_signals_forked();
 }
 
 static long error_of(int error)
@@ -111,6 +111,7 @@ long sys_fork(const long *a)
 
 	(void)a;
 	layer_lock();
+	family_signals_start();
 	event_leave();
 	const long result = fork_here(ids);
 	if (!result) {
@@ -129,20 +130,22 @@ long sys_getpid(const long *a) { (void)a; return process_id; }
 /* A process without its parent becomes a child of the first, as on Linux, but none waits for it. */
 long sys_getppid(const long *a)
 {
+	bool self;
+
 	(void)a;
-	if (parent_id > FIRST && platform_kill((uint64_t)parent_id, 0) == -SKERRY_NOT_FOUND)
+	if (parent_id > FIRST && platform_kill(parent_id, 0, 0, 0, &self) == -SKERRY_NOT_FOUND)
 		parent_id = FIRST;
 	return parent_id;
 }
 
-long family_kill(long process, long number)
+long family_kill(long process, const struct pending_signal *p)
 {
-	const uint64_t known = number == SIGKILL ? SIGKILL : 0;
-	const int error = process > 0 ? platform_kill((uint64_t)process, known) : -SKERRY_NOT_FOUND;
+	bool self = false;
 
-	if (error)
-		return error == -SKERRY_NOT_FOUND ? -ESRCH : -EPERM;
-	return number == (long)known ? 0 : -ENOSYS;
+	if (p->number == SIGSTOP || p->number == SIGTSTP || p->number == SIGTTIN || p->number == SIGTTOU)
+		return -ENOSYS;
+	const int error = platform_kill(process, (unsigned)p->number, p->code, (uint64_t)p->value.sival_ptr, &self);
+	return error ? error == -SKERRY_NOT_FOUND ? -ESRCH : error == -SKERRY_BUSY ? -EAGAIN : -EPERM : self;
 }
 
 void family_ends_by(int number) { ended_by = number; }
@@ -152,19 +155,37 @@ int family_status(int code) { return process_id == FIRST ? code & 0xff : ended_b
 
 /* --- waiting --- */
 
-/* Waits for a child that has ended; `process` 0: any. Returns its pid, 0: there is none yet, or an error. */
-static long wait_for(long process, bool wait, uint64_t *status)
+/* Returns whether a signal ends the wait. */
+static bool is_interrupted(void)
 {
+	layer_lock();
+	family_receive();
+	const bool due = signal_is_due(signal_state_of(thread_self()));
+	layer_unlock();
+	return due;
+}
+
+/* Waits for a child that has ended; `process` as in waitpid(). Returns its pid, 0: there is none yet, or an error. */
+static long wait_for(int process, bool wait, uint64_t *status)
+{
+	const uint64_t pid = process > 0 ? (uint64_t)process : 0;
 	struct child_end end = { 0 };
+	uint32_t group = 0, session;
 	int error = 0;
 
+	if (process < -1)
+		group = -(uint32_t)process;
+	else if (process == 0 && platform_group(GROUP_GET, 0, 0, &group, &session))
+		group = 0; /* the map gives it one process */
 	layer_lock();
 	event_leave();
 	layer_unlock();
 	while (!error && !end.pid) {
-		error = platform_child((uint64_t)process, wait, &end);
+		error = platform_child(pid, group, wait, &end);
 		if (!wait)
 			break;
+		if (!error && !end.pid && is_interrupted())
+			return -EINTR;
 		if (error == -SKERRY_NO_RESOURCE) { /* as many of the family wait as can */
 			platform_yield();
 			error = 0;
@@ -174,21 +195,13 @@ static long wait_for(long process, bool wait, uint64_t *status)
 	return error == -SKERRY_NOT_FOUND ? -ECHILD : error ? -EAGAIN : (long)end.pid;
 }
 
-/* Returns a pid, or 0 for any child: all are of one process group, number 1; -1: nobody is of that group. */
-static long wanted(long process)
-{
-	return process > 0 ? process : process == -1 || process == 0 || process == -FIRST ? 0 : -1;
-}
-
 long sys_wait4(const long *a)
 {
 	uint64_t status;
 
 	if ((int)a[2] & ~(WNOHANG | WUNTRACED | WCONTINUED))
 		return -EINVAL;
-	if (wanted((int)a[0]) < 0)
-		return -ECHILD;
-	const long pid = wait_for(wanted((int)a[0]), !(a[2] & WNOHANG), &status);
+	const long pid = wait_for((int)a[0], !(a[2] & WNOHANG), &status);
 	if (pid > 0 && a[1])
 		*(int *)a[1] = (int)status;
 	if (pid > 0 && a[3])
@@ -202,9 +215,10 @@ long sys_waitid(const long *a)
 	uint64_t status;
 
 	if (!(a[3] & WEXITED) || a[3] & ~(WNOHANG | WEXITED | WSTOPPED | WCONTINUED) ||
-	    (a[0] != P_ALL && (a[0] != P_PID || (int)a[1] <= 0)))
+	    (a[0] != P_ALL && a[0] != P_PGID && (a[0] != P_PID || (int)a[1] <= 0)) || (a[0] == P_PGID && (int)a[1] < 0))
 		return -EINVAL;
-	const long pid = wait_for(a[0] == P_ALL ? 0 : (int)a[1], !(a[3] & WNOHANG), &status);
+	const int process = a[0] == P_ALL ? -1 : a[0] == P_PGID ? -(int)a[1] : (int)a[1];
+	const long pid = wait_for(process, !(a[3] & WNOHANG), &status);
 	if (pid >= 0 && info) {
 		memset(info, 0, sizeof(*info));
 		info->si_signo = pid ? SIGCHLD : 0;
@@ -213,4 +227,45 @@ long sys_waitid(const long *a)
 		info->si_status = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
 	}
 	return pid < 0 ? pid : 0;
+}
+
+/* --- process groups --- */
+
+static long group_error(int error)
+{
+	return error == -SKERRY_NOT_FOUND ? -ESRCH : error == -SKERRY_NO_RIGHTS ? -EPERM : error ? -EINVAL : 0;
+}
+
+/* Returns the group, or the session, that the process has at the manager; alone it has its own. */
+static long group_of(long pid, bool session)
+{
+	uint32_t its[2];
+	const int error = platform_group(GROUP_GET, (uint64_t)pid, 0, &its[0], &its[1]);
+
+	if (error == -SKERRY_NOT_FOUND && (pid == 0 || pid == process_id))
+		return FIRST;
+	return error ? group_error(error) : (long)its[session];
+}
+
+long sys_getpgid(const long *a) { return (int)a[0] < 0 ? -ESRCH : group_of((int)a[0], false); }
+long sys_getsid(const long *a) { return (int)a[0] < 0 ? -ESRCH : group_of((int)a[0], true); }
+long sys_getpgrp(const long *a) { return (void)a, group_of(0, false); }
+
+long sys_setpgid(const long *a)
+{
+	uint32_t group, session;
+
+	if ((int)a[1] < 0)
+		return -EINVAL;
+	return (int)a[0] < 0 ? -ESRCH
+	       : group_error(platform_group(GROUP_SET, (uint64_t)(int)a[0], (uint64_t)(int)a[1], &group, &session));
+}
+
+long sys_setsid(const long *a)
+{
+	uint32_t group, session;
+
+	(void)a;
+	const int error = platform_group(GROUP_SESSION, 0, 0, &group, &session);
+	return error ? -EPERM : (long)session;
 }

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include "layer.h"
+#include "signals.h"
 
 #ifdef LAYER_FAMILY
 
@@ -34,8 +35,50 @@ bool socket_is_pair(const struct file *);
 /* Returns an end for the manager: `code` as in exit_group(), or the signal that ends the process. */
 int family_status(int code);
 void family_ends_by(int number);
-/* kill() of another process: 0 or an error. */
-long family_kill(long process, long number);
+/* kill() of other processes, `signal` having the number; 1: the caller is one of them, too. Else 0 or an error. */
+long family_kill(long process, const struct pending_signal *signal);
+
+/*
+ * family-signals.c: signals of other processes. The manager interrupts the first thread wherever it is. Where that
+ * thread is in the layer, the signal waits for the end of its call; `family_depth` counts the calls and the lock that
+ * it has not left yet.
+ */
+extern volatile unsigned family_depth;
+extern volatile bool family_due; /* the manager has signals */
+extern volatile bool family_queued; /* they may be to deliver */
+void family_deliver(void);
+static inline void family_enter(void)
+{
+	if (thread_self()->index == 0)
+		family_depth++;
+	__asm__ volatile("" : : : "memory");
+}
+/* The caller holds nothing of the layer's. Handlers may run, unless the thread is still in a call. */
+static inline void family_leave(void)
+{
+	__asm__ volatile("" : : : "memory");
+	if (thread_self()->index == 0 && --family_depth == 0 && (family_due || family_queued))
+		family_deliver();
+}
+/* While a handler runs the thread is not in the layer. open: returns what close() takes. */
+unsigned family_open(void);
+void family_close(unsigned depth);
+/* Signals that have been taken wait for the thread's next call, which they end. The caller holds the lock. */
+static inline void family_keep(void) { family_queued = false; }
+/* Takes all signals that have come. Returns whether there was one. The caller holds the lock. */
+bool family_receive(void);
+/* Tells the manager where the process takes signals; again when `SIGCHLD` is handled otherwise. */
+void family_signals_start(void);
+void family_signals_changed(void);
+/* In the child; the lock is held. */
+void family_signals_forked(void);
+/* Makes a system call, again where its end by a signal is to be made up for (SA_RESTART). */
+long family_call(long number, const long *arguments, long (*call)(long, const long *));
 #else
+static inline void family_enter(void) {}
+static inline void family_leave(void) {}
+static inline unsigned family_open(void) { return 0; }
+static inline void family_close(unsigned depth) { (void)depth; }
+static inline void family_keep(void) {}
 #define OF_NETWORK(call, otherwise) (call)
 #endif

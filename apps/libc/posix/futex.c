@@ -4,6 +4,7 @@
  * layer's lock makes comparing and going to sleep one step.
  */
 #include <errno.h>
+#include "family.h"
 #include "layer.h"
 
 enum {
@@ -64,7 +65,12 @@ static int futex_wait(const uint32_t *address, uint32_t expected, uint64_t deadl
 	self->futex = address;
 	self->futex_order = ++order;
 	for (;;) {
-		if (thread_cancelled(self)) {
+		bool ends = thread_cancelled(self);
+#ifdef LAYER_FAMILY
+		family_receive(); /* none that it has let in is told of later: all that wait look at the queue */
+		ends |= signal_is_due(signal_state_of(self));
+#endif
+		if (ends) {
 			self->futex = 0;
 			return -EINTR;
 		}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -24,6 +25,7 @@ _Atomic int layer_held;
 
 void layer_lock(void)
 {
+	family_enter();
 	while (atomic_exchange_explicit(&layer_held, 1, memory_order_acquire))
 		platform_yield();
 }
@@ -32,6 +34,7 @@ void layer_unlock(void)
 {
 	require(layer_is_locked());
 	atomic_store_explicit(&layer_held, 0, memory_order_release);
+	family_leave();
 }
 
 #endif

@@ -434,9 +434,9 @@ int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid)
 	return error ? error : -(int)message_label(m.info);
 }
 
-int platform_child(uint64_t pid, bool wait, struct child_end *end)
+int platform_child(uint64_t pid, uint64_t group, bool wait, struct child_end *end)
 {
-	struct message m = { .info = message_info(MANAGER_WAIT, 0, 2), .word = { pid, !wait } };
+	struct message m = { .info = message_info(MANAGER_WAIT, 0, 3), .word = { pid, !wait, group } };
 	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
 
 	if (error || message_label(m.info))
@@ -452,11 +452,40 @@ void platform_signal_member(uint32_t place)
 	notification_signal(PROCESS_SLOT_MEMBER_WAKE + place);
 }
 
-int platform_kill(uint64_t pid, uint64_t number)
+int platform_kill(int64_t whom, unsigned number, int code, uint64_t value, bool *self)
 {
-	struct message m = { .info = message_info(MANAGER_KILL, 0, 2), .word = { pid, number } };
+	struct message m = { .info = message_info(MANAGER_KILL, 0, MESSAGE_REGISTERS),
+	                     .word = { (uint64_t)whom, number, (uint64_t)(int64_t)code, value } };
 	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
 
+	*self = !error && !message_label(m.info) && m.word[0];
+	return error ? error : -(int)message_label(m.info);
+}
+
+int platform_signals(uintptr_t entry, size_t size, bool drops_children)
+{
+	struct message m = { .info = message_info(MANAGER_SIGNALS, 0, 3), .word = { entry, size, drops_children } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	return error ? error : message_label(m.info) ? -(int)message_label(m.info) : (int)m.word[0];
+}
+
+void platform_take_signal(struct sent *signal)
+{
+	struct message m = { .info = message_info(MANAGER_SIGNAL, 0, 0) };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	*signal = error || message_label(m.info) ? (struct sent){ 0 }
+	          : (struct sent){ (unsigned)m.word[0], (unsigned)m.word[2], (int)m.word[1], m.word[3] };
+}
+
+int platform_group(enum manager_group what, uint64_t pid, uint64_t group, uint32_t *its_group, uint32_t *session)
+{
+	struct message m = { .info = message_info(MANAGER_GROUP, 0, 3), .word = { what, pid, group } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	*its_group = (uint32_t)m.word[0];
+	*session = (uint32_t)m.word[1];
 	return error ? error : -(int)message_label(m.info);
 }
 

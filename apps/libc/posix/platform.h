@@ -86,10 +86,22 @@ struct child_end {
 	uint32_t pid, status;
 };
 int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid);
-int platform_child(uint64_t pid, bool wait, struct child_end *end);
-int platform_kill(uint64_t pid, uint64_t number);
 /* Signals PLATFORM_NET of the process at this place of the family; nothing happens where there is none. */
 void platform_signal_member(uint32_t place);
+int platform_child(uint64_t pid, uint64_t group, bool wait, struct child_end *end);
+/* *self: the caller is one of those that are named, and was left out. */
+int platform_kill(int64_t whom, unsigned number, int code, uint64_t value, bool *self);
+/* MANAGER_SIGNALS; returns how many there are, or an error. */
+int platform_signals(uintptr_t entry, size_t size, bool drops_children);
+/* MANAGER_SIGNAL: number 0: none. */
+struct sent {
+	unsigned number, sender;
+	int code;
+	uint64_t value;
+};
+void platform_take_signal(struct sent *signal);
+/* MANAGER_GROUP: 0 or an error. */
+int platform_group(enum manager_group what, uint64_t pid, uint64_t group, uint32_t *its_group, uint32_t *session);
 #endif
 
 _Noreturn void platform_exit(int status);

@@ -20,10 +20,10 @@
 
 #ifndef LAYER_FAMILY /* else family.c */
 ANSWER(getppid, 0)
-#endif
 ANSWER(getpgid, 1)
 ANSWER(getsid, 1)
 ANSWER(setsid, 1)
+#endif
 ANSWER(umask, 022)
 ANSWER(getpriority, 20) /* nice 0, as the kernel encodes it */
 ANSWER(setpriority, 0)

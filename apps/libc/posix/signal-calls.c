@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include "family.h"
 #include "signals.h"
 
 enum { ALTERNATE_MIN = 2048, ALTERNATE_FLAGS = SS_ONSTACK | SS_DISABLE };
@@ -24,6 +25,10 @@ long sys_rt_sigaction(const long *a)
 	}
 	if (old)
 		*old = before;
+#ifdef LAYER_FAMILY
+	if (new && a[0] == SIGCHLD)
+		family_signals_changed();
+#endif
 	layer_unlock();
 	return 0;
 }
@@ -115,8 +120,7 @@ long sys_rt_sigsuspend(const long *a)
 }
 long sys_pause(const long *a) { (void)a; return signal_suspend(0); }
 
-/* Returns whether one is pending of which a handler runs. */
-static bool is_interrupted(const struct signal_state *s)
+bool signal_is_due(const struct signal_state *s)
 {
 	const uint64_t set = signal_pending(s) & ~s->blocked;
 
@@ -140,7 +144,7 @@ long sys_rt_sigtimedwait(const long *a)
 	struct signal_state *s = signal_state_of(thread_self());
 	bool taken;
 	while (!(taken = signal_take(s, set, &p)) && !error)
-		error = is_interrupted(s) ? -EINTR : wait_for_signal(s, deadline);
+		error = signal_is_due(s) ? -EINTR : wait_for_signal(s, deadline);
 	if (taken && a[1])
 		signal_fill((siginfo_t *)a[1], &p);
 	return signal_leave(taken ? p.number : error);

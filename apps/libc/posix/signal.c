@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals that a program sends to itself; nobody else sends any. Nothing interrupts a thread: a handler runs inside the
- * call that sends the signal, or the one that unblocks it, on the stack of the thread that makes this call. A signal to
- * another thread waits until that thread unblocks it. One that this thread does not block would have to interrupt it,
- * which is refused (ENOSYS), unless it sleeps in pause(), sigsuspend() or sigwait(), or the signal ends the program
- * anyway.
+ * Signals that a program sends to itself; those of other processes of a family, which interrupt its first thread, come
+ * by family-signals.c. A handler runs inside the call that sends the signal, or the one that unblocks it, on the stack
+ * of the thread that makes this call. A signal to another thread waits until that thread unblocks it. One that this
+ * thread does not block would have to interrupt it, which is refused (ENOSYS), unless it sleeps in pause(),
+ * sigsuspend() or sigwait(), or the signal ends the program anyway.
  *
  * A handler may do what it likes, even leave by siglongjmp(). So the layer's lock is free while it runs, and these
  * calls take it themselves. musl blocks signals around raise(): its signals run their handlers when the mask is
@@ -44,6 +44,7 @@ void signal_thread_start(const struct thread *thread, const struct thread *paren
 void signal_forked(unsigned index)
 {
 	states[0] = states[index];
+	states[0].waits = false;
 	signal_drop_all();
 }
 #endif
@@ -110,6 +111,7 @@ static void call_handler(const struct signal_state *s, const struct signal_actio
 			 ucontext_t *context)
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	const unsigned depth = family_open();
 
 	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)__builtin_return_address(0);
 	context->uc_mcontext.gregs[REG_RSP] = context->uc_mcontext.gregs[REG_RBP] = (greg_t)here;
@@ -117,6 +119,7 @@ static void call_handler(const struct signal_state *s, const struct signal_actio
 		call_on((s->alternate + s->alternate_size) & -16ul, action, info->si_signo, info, context);
 	else
 		action->handler(info->si_signo, info, context);
+	family_close(depth);
 }
 
 /* Afterwards the thread blocks `after`, unless the handler has changed that in its context. */
@@ -147,6 +150,7 @@ static void run_handler(struct thread *self, const struct pending_signal *p, uin
 	call_handler(s, &action, &info, &context);
 	layer_lock();
 	self->cancel = cancel;
+	s->restarts &= (action.flags & SA_RESTART) != 0;
 	memcpy(&s->blocked, &context.uc_sigmask, sizeof(s->blocked));
 	s->blocked &= ~SIGNALS_NEVER_BLOCKED;
 }
@@ -210,10 +214,21 @@ static long send_signal(const struct pending_signal *p)
 	return error;
 }
 
+#ifdef LAYER_FAMILY
+void signal_receive(const struct pending_signal *p)
+{
+	if ((!is_blocked(p) && signal_is_ignored(p->number)) || signal_put(p))
+		return;
+	event_notify();
+}
+#endif
+
 static bool is_valid(long number) { return number >= 0 && number <= SIGNALS; }
 
+#ifndef LAYER_FAMILY
 /* This process, by its number or as its group. */
 static bool is_self(long process) { return process == PROCESS || process == 0 || process == -PROCESS; }
+#endif
 
 static struct pending_signal signal_of_self(long number, int code)
 {
@@ -227,10 +242,14 @@ long sys_kill(const long *a)
 
 	if (!is_valid(a[1]))
 		return -EINVAL;
-	if (!is_self(a[0]))
 #ifdef LAYER_FAMILY
-		return family_kill((int)a[0], a[1]);
+	if (a[0] != process_id) {
+		const long result = family_kill((int)a[0], &p);
+		if (result <= 0)
+			return result;
+	}
 #else
+	if (!is_self(a[0]))
 		return -ESRCH;
 #endif
 	layer_lock();
@@ -274,11 +293,16 @@ long sys_rt_sigqueueinfo(const long *a)
 
 	if (!is_valid(a[1]))
 		return -EINVAL;
-	if (!is_self(a[0]))
-		return -ESRCH;
 	const struct pending_signal p = { .number = (int)a[1], .code = info->si_code, .sender = info->si_pid,
 	                                  .user = info->si_uid,
 	                                  .value = info->si_value };
+#ifdef LAYER_FAMILY
+	if (a[0] != process_id)
+		return a[0] > 0 ? family_kill(a[0], &p) : -ESRCH;
+#else
+	if (!is_self(a[0]))
+		return -ESRCH;
+#endif
 	layer_lock();
 	return signal_leave(p.number ? send_signal(&p) : 0);
 }

@@ -22,6 +22,7 @@ struct signal_action {
 struct signal_state { /* of a thread */
 	uint64_t blocked;
 	bool waits; /* for a signal: it looks for one when event_notify() wakes it */
+	bool restarts; /* LAYER_FAMILY: each handler that ran since this was set has SA_RESTART */
 	uintptr_t alternate;
 	size_t alternate_size; /* 0: it has no alternate stack */
 };
@@ -49,5 +50,9 @@ bool signal_is_on_alternate(const struct signal_state *, uintptr_t address);
 void signal_fill(siginfo_t *, const struct pending_signal *);
 /* All that the thread does not block; it blocks `after` afterwards if a handler has run, which is the answer. */
 bool signal_deliver(struct thread *, uint64_t after);
+/* Returns whether one is pending of which a handler runs, or that ends the program. */
+bool signal_is_due(const struct signal_state *);
+/* LAYER_FAMILY: keeps one from another process. */
+void signal_receive(const struct pending_signal *);
 /* Ends a call that may have made signals deliverable: delivers them, unlocks the layer and returns `result`. */
 long signal_leave(long result);

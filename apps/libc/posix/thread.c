@@ -80,8 +80,12 @@ static _Noreturn void thread_end(struct thread *self)
 		futex_wake((uint32_t *)clear, 1);
 	}
 	if (self->index == 0) /* the first thread's place is never used again: it only waits */
-		for (;;)
+		for (;;) {
+#ifdef LAYER_FAMILY
+			family_receive(); /* it blocks all: others take them */
+#endif
 			thread_sleep(self, 0);
+		}
 	signal_thread_end(self);
 	self->tid = 0;
 	self->tls = 0;

@@ -28,6 +28,8 @@ struct member {
 	enum member_life life;
 	uint32_t pid, parent; /* parent 0: nobody asks for its status */
 	uint32_t status;
+	struct member_group in;
+	struct inbox inbox;
 	bool kept;            /* it has memory; after its end as long as others borrow from it */
 	struct process child; /* not of the first, which process.c has */
 	struct elf_mapping image[ELF_MAX_SEGMENTS];
@@ -98,6 +100,7 @@ int family_start(uint32_t application)
 		sharer_reset(&f->shares, i, i ? NULL : process_of(application));
 	f->last_pid = FIRST_PID;
 	f->member[0].pid = FIRST_PID;
+	f->member[0].in = (struct member_group){ FIRST_PID, FIRST_PID };
 	process_of(application)->image = f->member[0].image;
 	return process_start(application);
 }
@@ -110,7 +113,8 @@ bool family_runs(uint32_t application, uint32_t place)
 	       family[application]->member[place].life == MEMBER_RUNS;
 }
 
-int family_find(uint32_t application, uint32_t pid)
+/* Returns the place of a process that runs, by its pid; -1: there is none. */
+static int family_find(uint32_t application, uint32_t pid)
 {
 	const struct family *f = family[application];
 	for (unsigned i = 0; f && i < PROCESS_MEMBERS; i++)
@@ -148,6 +152,16 @@ static void leave_children(struct family *f, uint32_t pid)
 	}
 }
 
+/* Sends SIGCHLD, with what waitid() says. */
+static void send_end(struct family *f, const struct member *m, unsigned parent)
+{
+	enum { CHILD = 17, EXITED = 1, KILLED = 2 };
+	const uint32_t by = m->status & 0x7f;
+	inbox_put(&f->member[parent].inbox, &(struct sent_signal){
+		.number = CHILD, .sender = m->pid, .code = by ? KILLED : EXITED,
+		.value = by ? by : m->status >> 8 & 0xff });
+}
+
 int family_ended(uint32_t application, uint32_t place, uint32_t status)
 {
 	struct family *f = family[application];
@@ -157,8 +171,10 @@ int family_ended(uint32_t application, uint32_t place, uint32_t status)
 	share_end(&f->shares, place);
 	area_left(application, place);
 	const int parent = m->parent ? family_find(application, m->parent) : -1;
-	m->life = parent < 0 ? MEMBER_FREE : MEMBER_ENDED;
+	m->life = parent < 0 || f->member[parent].inbox.drops_children ? MEMBER_FREE : MEMBER_ENDED;
 	m->status = status;
+	if (parent >= 0)
+		send_end(f, m, (unsigned)parent);
 	leave_children(f, m->pid);
 	give_back(f, application);
 	return parent;
@@ -236,14 +252,15 @@ bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid)
 	return false;
 }
 
-int family_reap(uint32_t application, uint32_t place, uint32_t pid, struct ended *ended)
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, struct ended *ended)
 {
 	struct family *f = family[application];
 	bool any = false;
 	*ended = (struct ended){ 0 };
 	for (unsigned i = 1; f && i < PROCESS_MEMBERS; i++) {
 		struct member *m = &f->member[i];
-		if (m->life == MEMBER_FREE || m->parent != f->member[place].pid || (pid && m->pid != pid))
+		if (m->life == MEMBER_FREE || m->parent != f->member[place].pid || (pid && m->pid != pid) ||
+		    (group && m->in.group != group))
 			continue;
 		any = true;
 		if (m->life != MEMBER_ENDED)
@@ -253,6 +270,94 @@ int family_reap(uint32_t application, uint32_t place, uint32_t pid, struct ended
 		return 0;
 	}
 	return any ? 0 : -SKERRY_NOT_FOUND;
+}
+
+/* --- signals and groups --- */
+
+uint32_t family_named(uint32_t application, uint32_t place, int64_t whom)
+{
+	const struct family *f = family[application];
+	uint32_t named = 0;
+	if (!f)
+		return 0;
+	const uint32_t group = whom ? (uint32_t)-whom : f->member[place].in.group;
+	for (uint32_t i = 0; i < PROCESS_MEMBERS; i++) {
+		const struct member *m = &f->member[i];
+		const bool is = whom > 0 ? m->pid == whom : whom == -1 ? i && i != place : m->in.group == group;
+		if (is && family_runs(application, i))
+			named |= 1u << i;
+	}
+	return named;
+}
+
+int family_send(uint32_t application, uint32_t place, uint32_t to, struct sent_signal signal)
+{
+	struct family *f = family[application];
+	signal.sender = f->member[place].pid;
+	return inbox_put(&f->member[to].inbox, &signal);
+}
+
+struct inbox *family_inbox(uint32_t application, uint32_t place)
+{
+	return family[application] ? &family[application]->member[place].inbox : NULL;
+}
+
+int family_interrupt(uint32_t application, uint32_t place)
+{
+	return inbox_interrupt(family_inbox(application, place), process_at(application, place));
+}
+
+/* Returns the member with this pid, which may have ended, or null. */
+static struct member *member_by(struct family *f, uint32_t pid)
+{
+	for (unsigned i = 0; i < PROCESS_MEMBERS; i++)
+		if (f->member[i].pid == pid && (i == 0 || f->member[i].life != MEMBER_FREE))
+			return &f->member[i];
+	return NULL;
+}
+
+/* Returns whether the group is there, in this session; 0: in any. */
+static bool group_is_in(const struct family *f, uint32_t group, uint32_t session)
+{
+	for (unsigned i = 0; i < PROCESS_MEMBERS; i++) {
+		const struct member *m = &f->member[i];
+		if ((i == 0 || m->life != MEMBER_FREE) && m->in.group == group &&
+		    (!session || m->in.session == session))
+			return true;
+	}
+	return false;
+}
+
+/* setpgid() of `m` by `own`, as POSIX has its errors. */
+static int group_set(const struct family *f, const struct member *own, struct member *m, uint32_t group)
+{
+	if (m != own && m->parent != own->pid)
+		return -SKERRY_NOT_FOUND;
+	if (m->in.session == m->pid || m->in.session != own->in.session ||
+	    (group != m->pid && !group_is_in(f, group, own->in.session)))
+		return -SKERRY_NO_RIGHTS;
+	m->in.group = group;
+	return 0;
+}
+
+int family_group(uint32_t application, uint32_t place, enum manager_group what, uint32_t pid, uint32_t group,
+                 struct member_group *answer)
+{
+	struct family *f = family[application];
+	struct member *own = f ? &f->member[place] : NULL, *m = f && pid ? member_by(f, pid) : own;
+	int error = 0;
+	if (!m)
+		return -SKERRY_NOT_FOUND;
+	if (what == GROUP_SET)
+		error = group_set(f, own, m, group ? group : m->pid);
+	else if (what == GROUP_SESSION && group_is_in(f, own->pid, 0))
+		error = -SKERRY_NO_RIGHTS;
+	else if (what == GROUP_SESSION)
+		own->in = (struct member_group){ own->pid, own->pid };
+	else if (what != GROUP_GET)
+		error = -SKERRY_BAD_ARGUMENT;
+	*answer = m->in;
+	return error;
 }
 
 /* --- fork --- */
@@ -382,7 +487,9 @@ int family_fork(uint32_t application, uint32_t place, const struct fork_start *s
 	process_shield(owner_of(f, application, (uint32_t)to));
 	struct member *m = &f->member[to];
 	const uint64_t before = memory_free();
-	*m = (struct member){ .parent = f->member[place].pid };
+	memset(m, 0, sizeof(*m));
+	m->parent = f->member[place].pid;
+	m->in = f->member[place].in;
 	m->child.image = m->image;
 	sharer_reset(&f->shares, (unsigned)to, &m->child);
 	owner_set(owner_of(f, application, (uint32_t)to));

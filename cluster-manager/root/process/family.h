@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "inbox.h"
 
 /* Starts a program, as process_start() does. */
 int family_start(uint32_t application);
@@ -29,8 +30,6 @@ int family_fork(uint32_t application, uint32_t place, const struct fork_start *s
 int family_ended(uint32_t application, uint32_t place, uint32_t status);
 /* Ends the child at `place` for a fault of its thread, as family_ended() does, with the signal that Linux sends. */
 int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_t vector, uint64_t rip);
-/* Returns the place of a process that runs, by its pid; -1: there is none. */
-int family_find(uint32_t application, uint32_t pid);
 /* Returns whether the process at `place` has a child with this pid that has ended, and was not forgotten yet. */
 bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid);
 /*
@@ -40,7 +39,22 @@ bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid);
 struct ended {
 	uint32_t pid, status;
 };
-int family_reap(uint32_t application, uint32_t place, uint32_t pid, struct ended *ended);
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, struct ended *ended);
+
+/* Returns a bit for each place of a process that runs and that `whom` names for the one at `place`, as in kill(). */
+uint32_t family_named(uint32_t application, uint32_t place, int64_t whom);
+/* Sends a signal to the process at `to`, from the one at `place`. Returns 0 or -SKERRY_BUSY. */
+int family_send(uint32_t application, uint32_t place, uint32_t to, struct sent_signal signal);
+/* Returns what has been sent to the process at `place`; null where the program is no family. */
+struct inbox *family_inbox(uint32_t application, uint32_t place);
+/* inbox_interrupt() of the process at `place`. */
+int family_interrupt(uint32_t application, uint32_t place);
+/* MANAGER_GROUP of the process at `place`. Returns 0 or an error. */
+struct member_group {
+	uint32_t group, session;
+};
+int family_group(uint32_t application, uint32_t place, enum manager_group what, uint32_t pid, uint32_t group,
+                 struct member_group *answer);
 
 /*
  * A thread of the process has touched an address; `present`: something is mapped there. Returns whether the thread may

@@ -18,7 +18,8 @@ static const struct promise heap_of_steps = { .address = PROCESS_HEAP_VADDR, .fr
                                               .first = 1 };
 static bool has[OWNERS]; /* something was taken for this owner */
 static unsigned calls, fails_at, printed, resumed, suspended;
-static uint64_t touched;
+static uint64_t touched, rip, noted;
+static unsigned paused, continued;
 static uint32_t slots, taken;
 static uint32_t ends; /* places that have ends of rings */
 
@@ -37,7 +38,11 @@ static int next_slot(void) { return next_error() ? -SKERRY_NO_MEMORY : 1; }
 #define frame_protect_in(ipc, frame, vspace, rights) ((void)(frame), next_error())
 #define frame_unmap(...) ((void)0)
 #define page_table_map(...) next_error()
-#define tcb_write_registers(ipc, tcb, resume, registers) ((void)(registers), resumed++, next_error())
+#define tcb_write_registers(ipc, tcb, resume, registers) (rip = (registers)->rip, resumed++, next_error())
+#define tcb_suspend(...) (paused++)
+#define tcb_resume(...) (paused--, continued++)
+#define tcb_read_registers(ipc, tcb, registers) ((registers)->rip = rip, next_error())
+#include "inbox.c"
 #include "share.c"
 #include "split.c"
 #include "family.c"
@@ -95,7 +100,8 @@ int promise_commit(struct promise *p, uint32_t group) { return (void)p, (void)gr
 int promise_note(const struct promise_table *t, uint64_t bit) { return (void)t, (void)bit, 0; }
 int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t value)
 {
-	return (void)t, (void)word, (void)value, 0;
+	CHECK(word == PROCESS_TOUCHED_RESUME / 64);
+	return (void)t, noted = value, 0;
 }
 int promise_word(const struct promise_table *t, uint64_t word, uint64_t *value)
 {
@@ -220,7 +226,7 @@ static void misses(void)
 	CHECK(family_ended(APPLICATION, (uint32_t)family_find(APPLICATION, pid), 0) == 0 && owners() == 0 && !ends);
 	struct ended ended;
 	CHECK(family_has_ended(APPLICATION, 0, pid) && !family_has_ended(APPLICATION, 0, pid + 1));
-	CHECK(!family_reap(APPLICATION, 0, pid, &ended) && ended.pid == pid);
+	CHECK(!family_reap(APPLICATION, 0, pid, 0, &ended) && ended.pid == pid);
 	CHECK(!family_has_ended(APPLICATION, 0, pid));
 }
 
@@ -239,7 +245,7 @@ static void row(void)
 		CHECK(family_touches(APPLICATION, (uint32_t)place, address, RIGHT_WRITE, true));
 		CHECK(!fork_from((uint32_t)place, &pid));
 		CHECK(family_ended(APPLICATION, (uint32_t)place, 0) == (i ? -1 : 0));
-		CHECK(i || !family_reap(APPLICATION, 0, 0, &ended));
+		CHECK(i || !family_reap(APPLICATION, 0, 0, 0, &ended));
 	}
 	CHECK(!fork_from(0, &more));
 	family_kill(APPLICATION);
@@ -254,7 +260,7 @@ static void prints(void)
 	for (unsigned i = 0; i < PROBES; i++) {
 		CHECK(!fork_from(0, &pid));
 		family_faulted(APPLICATION, (uint32_t)family_find(APPLICATION, pid), FAULT_PAGE, 0, 0);
-		CHECK(!family_reap(APPLICATION, 0, 0, &ended) && ended.pid == pid && ended.status == 11);
+		CHECK(!family_reap(APPLICATION, 0, 0, 0, &ended) && ended.pid == pid && ended.status == 11);
 		calls = 0;
 		fails_at = 1;
 		CHECK(fork_from(0, &pid) == -SKERRY_NO_MEMORY);
@@ -276,6 +282,99 @@ static void splits(void)
 	CHECK(split_inherit(&p, &from) == 0 && taken == STEP_PAGES && shield.split_count == 1);
 }
 
+/* --- signals --- */
+
+enum { ENTRY = 0x400100, ENTRY_SIZE = 32, ELSEWHERE = 0x7000 };
+
+static uint32_t next_number(uint32_t place)
+{
+	struct sent_signal s;
+	return inbox_take(family_inbox(APPLICATION, place), &s) ? s.number : 0;
+}
+
+/* A thread is interrupted once until it has taken all, and goes on where it was; at the entry it is left alone. */
+static void interrupts(void)
+{
+	struct inbox *b = family_inbox(APPLICATION, 0);
+	*b = (struct inbox){ 0 };
+	CHECK(!family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = 10 }) && !inbox_is_due(b));
+	b->entry = ENTRY;
+	b->size = ENTRY_SIZE;
+	first.tcb = 1;
+	rip = ELSEWHERE;
+	noted = continued = 0;
+	CHECK(inbox_is_due(b) && !family_interrupt(APPLICATION, 0));
+	CHECK(rip == ENTRY && noted == ELSEWHERE && continued == 1 && !paused && !inbox_is_due(b));
+	CHECK(!family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = 12 }) && !inbox_is_due(b));
+	CHECK(next_number(0) == 10 && next_number(0) == 12 && !inbox_is_due(b) && next_number(0) == 0);
+	for (rip = ENTRY; rip <= ENTRY + ENTRY_SIZE; rip += ENTRY_SIZE) {
+		noted = 0;
+		CHECK(!family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = 10 }) && inbox_is_due(b));
+		const uint64_t before = rip;
+		CHECK(!family_interrupt(APPLICATION, 0) && rip == ENTRY && !paused);
+		CHECK(noted == (before == ENTRY ? 0 : before) && next_number(0) == 10 && !next_number(0));
+		rip = before;
+	}
+	/* what cannot be written is tried again with the next signal */
+	CHECK(!family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = 10 }));
+	calls = 0;
+	fails_at = 1;
+	CHECK(family_interrupt(APPLICATION, 0) == -SKERRY_NO_MEMORY && inbox_is_due(b) && !paused);
+	fails_at = 0;
+	CHECK(next_number(0) == 10 && !next_number(0));
+}
+
+/* Those below 32 come once and always have room; others are queued in their order, as many as there is room for. */
+static void fills(void)
+{
+	unsigned put = 0;
+	for (uint32_t number = 64; number >= 1; number--)
+		for (unsigned i = 0; i < 3; i++)
+			put += !family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = number });
+	CHECK(put == PROCESS_SIGNALS - 31 + 31 * 3 && family_inbox(APPLICATION, 0)->count == PROCESS_SIGNALS);
+	CHECK(next_number(0) == 64 && next_number(0) == 64 && next_number(0) == 64 && next_number(0) == 63);
+	while (next_number(0))
+		;
+}
+
+/* Ends are told to parents; groups name those that are in them. */
+static void names(void)
+{
+	struct member_group in;
+	struct sent_signal s;
+	struct ended ended;
+	uint32_t a, b;
+	CHECK(!fork_from(0, &a) && !fork_from(0, &b));
+	const uint32_t first_bit = 1, at = (uint32_t)family_find(APPLICATION, a),
+	               bt = (uint32_t)family_find(APPLICATION, b);
+	const uint32_t a_bit = 1u << at, b_bit = 1u << bt;
+	CHECK(family_named(APPLICATION, 0, a) == a_bit && family_named(APPLICATION, 0, a + b) == 0);
+	CHECK(family_named(APPLICATION, at, 0) == (first_bit | a_bit | b_bit));
+	CHECK(family_named(APPLICATION, at, -1) == b_bit && family_named(APPLICATION, 0, -(int64_t)a) == 0);
+	CHECK(family_group(APPLICATION, 0, GROUP_SET, a, b, &in) == -SKERRY_NO_RIGHTS);
+	CHECK(family_group(APPLICATION, at, GROUP_SET, b, 0, &in) == -SKERRY_NOT_FOUND);
+	CHECK(family_group(APPLICATION, 0, GROUP_SET, a + b, 0, &in) == -SKERRY_NOT_FOUND);
+	CHECK(!family_group(APPLICATION, 0, GROUP_SET, a, 0, &in) && in.group == a && in.session == 1);
+	CHECK(!family_group(APPLICATION, 0, GROUP_SET, b, a, &in) && in.group == a);
+	CHECK(family_named(APPLICATION, 0, -(int64_t)a) == (a_bit | b_bit));
+	CHECK(family_named(APPLICATION, 0, 0) == first_bit);
+	CHECK(family_group(APPLICATION, at, GROUP_SESSION, 0, 0, &in) == -SKERRY_NO_RIGHTS);
+	CHECK(!family_group(APPLICATION, bt, GROUP_SESSION, 0, 0, &in) && in.group == b && in.session == b);
+	CHECK(family_group(APPLICATION, bt, GROUP_SET, 0, 0, &in) == -SKERRY_NO_RIGHTS);
+	CHECK(family_group(APPLICATION, 0, GROUP_SET, b, a, &in) == -SKERRY_NO_RIGHTS);
+	CHECK(family_group(APPLICATION, 0, (enum manager_group)9, 0, 0, &in) == -SKERRY_BAD_ARGUMENT);
+	CHECK(family_ended(APPLICATION, at, 7 << 8) == 0 && inbox_take(family_inbox(APPLICATION, 0), &s));
+	CHECK(s.number == 17 && s.sender == a && s.code == 1 && s.value == 7);
+	CHECK(!family_reap(APPLICATION, 0, 0, b, &ended) && !ended.pid);
+	CHECK(family_reap(APPLICATION, 0, 0, a + b, &ended) == -SKERRY_NOT_FOUND);
+	CHECK(!family_reap(APPLICATION, 0, 0, a, &ended) && ended.pid == a);
+	family_inbox(APPLICATION, 0)->drops_children = true;
+	CHECK(family_ended(APPLICATION, bt, 15) == 0 && inbox_take(family_inbox(APPLICATION, 0), &s));
+	CHECK(s.sender == b && s.code == 2 && s.value == 15);
+	CHECK(family_reap(APPLICATION, 0, 0, 0, &ended) == -SKERRY_NOT_FOUND);
+	family_inbox(APPLICATION, 0)->drops_children = false;
+}
+
 int main(void)
 {
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -290,5 +389,8 @@ int main(void)
 	row();
 	prints();
 	splits();
+	interrupts();
+	fills();
+	names();
 	return failures != 0;
 }

@@ -187,14 +187,15 @@ static int request_fork(const struct request *r, struct message *answer)
 static int request_wait(struct request *r, struct message *answer)
 {
 	struct ended ended;
-	if (message_words(r->m.info) < 2)
+	if (message_words(r->m.info) < 3)
 		return -SKERRY_TRUNCATED;
-	if (r->m.word[0] > UINT32_MAX)
+	if (r->m.word[0] > UINT32_MAX || r->m.word[2] > UINT32_MAX)
 		return -SKERRY_NOT_FOUND;
-	int error = family_reap(r->application, r->place, (uint32_t)r->m.word[0], &ended);
+	int error = family_reap(r->application, r->place, (uint32_t)r->m.word[0], (uint32_t)r->m.word[2], &ended);
 	if (error)
 		return error;
-	if (!ended.pid && !r->m.word[1])
+	const struct inbox *inbox = family_inbox(r->application, r->place);
+	if (!ended.pid && !r->m.word[1] && !(inbox && inbox->entry && inbox->count))
 		return wait_for(r, WAIT_CHILD, wait_key(r->application, r->place));
 	answer->word[0] = ended.pid;
 	answer->word[1] = ended.status;
@@ -202,33 +203,117 @@ static int request_wait(struct request *r, struct message *answer)
 	return 0;
 }
 
+/*
+ * Has the process take its signals, wherever its first thread is. Its threads that wait for a child ask again. So does
+ * the writer of a text, which the manager keeps: else the text would be written twice.
+ */
+static void interrupt(uint32_t application, uint32_t place)
+{
+	const struct inbox *inbox = family_inbox(application, place);
+	if (!inbox || !inbox_is_due(inbox))
+		return;
+	waiters_wake(WAIT_CHILD, wait_key(application, place), 0);
+	waiters_wake(WAIT_CONSOLE, application, 0);
+	const int error = family_interrupt(application, place);
+	if (error)
+		console_print("%s: a process cannot be sent a signal (error %d)", map->application[application].name,
+		              -error);
+}
+
 /* A child has ended, by itself or not: its parent's threads that wait look again. */
 static void child_ended(uint32_t application, int parent)
 {
-	if (parent >= 0)
-		waiters_wake(WAIT_CHILD, wait_key(application, (uint32_t)parent), 0);
+	if (parent < 0)
+		return;
+	waiters_wake(WAIT_CHILD, wait_key(application, (uint32_t)parent), 0);
+	interrupt(application, (uint32_t)parent);
 }
 
-static int request_kill(struct request *r)
+/* A signal for another process, or the end of one. */
+static int send_to(const struct request *r, uint32_t to, uint32_t number)
 {
 	enum { KILL = 9 };
-	if (message_words(r->m.info) < 2)
-		return -SKERRY_TRUNCATED;
-	if (r->m.word[0] > UINT32_MAX)
-		return -SKERRY_NOT_FOUND;
-	const uint32_t pid = (uint32_t)r->m.word[0];
-	const int place = family_find(r->application, pid);
-	const bool ended = place < 0 && family_has_ended(r->application, r->place, pid);
-	if (place < 0 && !ended)
-		return -SKERRY_NOT_FOUND;
-	if (r->m.word[1] != 0 && r->m.word[1] != KILL)
-		return -SKERRY_BAD_ARGUMENT;
-	if (ended || r->m.word[1] == 0)
+	if (number == KILL) {
+		if (to == 0)
+			return -SKERRY_NO_RIGHTS;
+		child_ended(r->application, family_ended(r->application, to, KILL));
 		return 0;
-	if (place == 0)
-		return -SKERRY_NO_RIGHTS;
-	r->answered = (uint32_t)place == r->place; /* its thread is gone */
-	child_ended(r->application, family_ended(r->application, (uint32_t)place, KILL));
+	}
+	const struct sent_signal signal = { .number = number, .code = (int32_t)r->m.word[2], .value = r->m.word[3] };
+	int error = family_send(r->application, r->place, to, signal);
+	if (!error)
+		interrupt(r->application, to);
+	return error;
+}
+
+static int request_kill(const struct request *r, struct message *answer)
+{
+	enum { SIGNALS = 64 };
+	if (message_words(r->m.info) < MESSAGE_REGISTERS)
+		return -SKERRY_TRUNCATED;
+	const int64_t whom = (int64_t)r->m.word[0];
+	if (whom > UINT32_MAX || whom < -(int64_t)UINT32_MAX)
+		return -SKERRY_NOT_FOUND;
+	if (r->m.word[1] > SIGNALS)
+		return -SKERRY_BAD_ARGUMENT;
+	const uint32_t named = family_named(r->application, r->place, whom);
+	if (!named && !(whom > 0 && family_has_ended(r->application, r->place, (uint32_t)whom)))
+		return -SKERRY_NOT_FOUND;
+	int error = 0;
+	for (uint32_t to = 0; r->m.word[1] && to < PROCESS_MEMBERS; to++)
+		if (named >> to & 1 && to != r->place) {
+			int failed = send_to(r, to, (uint32_t)r->m.word[1]);
+			error = error ? error : failed;
+		}
+	answer->word[0] = named >> r->place & 1;
+	answer->info = message_info(0, 0, 1);
+	return whom > 0 || error == -SKERRY_BUSY ? error : 0;
+}
+
+static int request_signals(const struct request *r, struct message *answer)
+{
+	struct inbox *inbox = family_inbox(r->application, r->place);
+	if (message_words(r->m.info) < 3)
+		return -SKERRY_TRUNCATED;
+	if (!inbox)
+		return -SKERRY_NOT_FOUND;
+	inbox->entry = r->m.word[0];
+	inbox->size = r->m.word[1];
+	inbox->drops_children = r->m.word[2] & 1;
+	answer->word[0] = inbox->count;
+	answer->info = message_info(0, 0, 1);
+	return 0;
+}
+
+static int request_signal(const struct request *r, struct message *answer)
+{
+	struct inbox *inbox = family_inbox(r->application, r->place);
+	struct sent_signal signal = { 0 };
+	if (!inbox)
+		return -SKERRY_NOT_FOUND;
+	inbox_take(inbox, &signal);
+	answer->word[0] = signal.number;
+	answer->word[1] = (uint64_t)(int64_t)signal.code;
+	answer->word[2] = signal.sender;
+	answer->word[3] = signal.value;
+	answer->info = message_info(0, 0, MESSAGE_REGISTERS);
+	return 0;
+}
+
+static int request_group(const struct request *r, struct message *answer)
+{
+	struct member_group in;
+	if (message_words(r->m.info) < 3)
+		return -SKERRY_TRUNCATED;
+	if (r->m.word[1] > UINT32_MAX || r->m.word[2] > UINT32_MAX)
+		return -SKERRY_NOT_FOUND;
+	int error = family_group(r->application, r->place, (enum manager_group)r->m.word[0], (uint32_t)r->m.word[1],
+	                         (uint32_t)r->m.word[2], &in);
+	if (error)
+		return error;
+	answer->word[0] = in.group;
+	answer->word[1] = in.session;
+	answer->info = message_info(0, 0, 2);
 	return 0;
 }
 
@@ -270,7 +355,7 @@ static void request_end(struct request *r)
 static bool may_child(uint64_t label)
 {
 	return label == MANAGER_WRITE || label == MANAGER_EXIT || label == MANAGER_RESULT || label == MANAGER_LOOKUP ||
-	       label == MANAGER_PROTECT || label == MANAGER_FORK || label == MANAGER_WAIT || label == MANAGER_KILL;
+	       label == MANAGER_PROTECT || (label >= MANAGER_FORK && label <= MANAGER_GROUP);
 }
 
 static int request_handle(struct request *r, struct message *answer)
@@ -311,7 +396,13 @@ static int request_handle(struct request *r, struct message *answer)
 	case MANAGER_WAIT:
 		return request_wait(r, answer);
 	case MANAGER_KILL:
-		return request_kill(r);
+		return request_kill(r, answer);
+	case MANAGER_SIGNALS:
+		return request_signals(r, answer);
+	case MANAGER_SIGNAL:
+		return request_signal(r, answer);
+	case MANAGER_GROUP:
+		return request_group(r, answer);
 	case MANAGER_SAMPLE:
 	case MANAGER_SAMPLE_READ:
 		if (!map->application[r->application].statistics || !is_primary())

@@ -64,6 +64,11 @@ static int never_returns(void) { return -SKERRY_DELETED; }
 #define ipc_receive(endpoint, reply, m) never_returns()
 #define tcb_bind(ipc, tcb, notification) ((void)(notification), 0)
 #define tcb_unbind(tcb) ((void)0)
+#define tcb_suspend(...) ((void)0)
+#define tcb_resume(...) ((void)0)
+#define tcb_read_registers(ipc, tcb, registers) (*(registers) = (struct thread_registers){ 0 }, 0)
+#define tcb_write_registers(...) 0
+#include "inbox.c"
 #include "waiters.c"
 #include "life.c"
 #include "service.c"
@@ -104,6 +109,10 @@ _Noreturn void manager_panic(const char *format, ...)
 	_Exit(1);
 }
 
+int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t value)
+{
+	return (void)t, (void)word, (void)value, 0;
+}
 enum application_fate application_fate(uint32_t application) { (void)application; return FATE_PENDING; }
 uint32_t barrier_released(void) { return 0; }
 bool process_started(uint32_t application) { (void)application; return true; }
@@ -116,10 +125,36 @@ enum { CHILD = 3, CHILD_PID = 7 };
 static uint32_t child_pid, child_status;
 static unsigned children_ended;
 bool family_runs(uint32_t application, uint32_t place) { (void)application; return place == 0 || place == CHILD; }
-int family_find(uint32_t application, uint32_t pid)
+/* Group 1 is of both, group 8 of nobody. */
+uint32_t family_named(uint32_t application, uint32_t place, int64_t whom)
+{
+	(void)application, (void)place;
+	return whom == 1 ? 1 : whom == CHILD_PID ? 1 << CHILD : whom == -1 || whom == 0 ? 1 | 1 << CHILD : 0;
+}
+static struct inbox inbox[CHILD + 1];
+static unsigned interrupts;
+struct inbox *family_inbox(uint32_t application, uint32_t place) { return (void)application, &inbox[place]; }
+int family_send(uint32_t application, uint32_t place, uint32_t to, struct sent_signal signal)
+{
+	(void)application, (void)place;
+	CHECK(inbox[to].count < PROCESS_SIGNALS);
+	inbox[to].signal[inbox[to].count++] = signal;
+	return 0;
+}
+int family_interrupt(uint32_t application, uint32_t place)
 {
 	(void)application;
-	return pid == 1 ? 0 : pid == CHILD_PID ? CHILD : -1;
+	CHECK(inbox_is_due(&inbox[place]));
+	interrupts++;
+	inbox[place].told = true;
+	return 0;
+}
+int family_group(uint32_t application, uint32_t place, enum manager_group what, uint32_t pid, uint32_t group,
+                 struct member_group *answer)
+{
+	(void)application;
+	*answer = (struct member_group){ group, pid };
+	return what == GROUP_SET && place == CHILD ? 0 : -SKERRY_NO_RIGHTS;
 }
 bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid)
 {
@@ -146,9 +181,9 @@ int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_
 	(void)vector, (void)rip;
 	return family_ended(application, place, fault == FAULT_PAGE ? 11 : 0);
 }
-int family_reap(uint32_t application, uint32_t place, uint32_t pid, struct ended *ended)
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, struct ended *ended)
 {
-	(void)application;
+	(void)application, (void)group;
 	*ended = (struct ended){ child_pid, child_status };
 	child_pid = 0;
 	return place || (pid && pid != CHILD_PID) ? -SKERRY_NOT_FOUND : 0;
@@ -350,7 +385,8 @@ static void listens_inside(void)
 /* A request of a process of HOSTILE's family, by its place. */
 static void family_request(uint32_t place, enum manager_request label, uint64_t a, uint64_t b, uint64_t c)
 {
-	const struct message m = { .badge = (HOSTILE + 1) | place << BADGE_PLACE, .info = message_info(label, 0, 3),
+	const struct message m = { .badge = (HOSTILE + 1) | place << BADGE_PLACE,
+	                           .info = message_info(label, 0, MESSAGE_REGISTERS),
 	                           .word = { a, b, c } };
 	holds[reply] = true;
 	message_serve(&m);
@@ -387,7 +423,7 @@ static void families(void)
 	/* it is killed by others and by itself, which nobody answers; the first is not */
 	family_request(0, MANAGER_KILL, CHILD_PID, 9, 0);
 	CHECK(last_answer == 0 && children_ended == 3 && child_status == 9);
-	family_request(0, MANAGER_KILL, CHILD_PID, 15, 0);
+	family_request(0, MANAGER_KILL, CHILD_PID, 65, 0);
 	CHECK(last_answer == SKERRY_BAD_ARGUMENT);
 	family_request(CHILD, MANAGER_KILL, 1, 9, 0);
 	CHECK(last_answer == SKERRY_NO_RIGHTS);
@@ -400,9 +436,45 @@ static void families(void)
 		family_request(CHILD, MANAGER_KILL, CHILD_PID + 1, signal, 0);
 		CHECK(last_answer == SKERRY_NOT_FOUND && children_ended == 3);
 	}
+	family_request(CHILD, MANAGER_KILL, CHILD_PID, 9, 0); /* the layer ends it */
+	CHECK(last_answer == 0 && last_word[0] == 1 && children_ended == 3);
+}
+
+/* Signals wait until they can be taken, end waits, and come with what was said. */
+static void signals(void)
+{
+	child_pid = 0;
+	family_request(0, MANAGER_KILL, CHILD_PID, 10, (uint64_t)-2);
+	CHECK(last_answer == 0 && last_word[0] == 0 && inbox[CHILD].count == 1 && !interrupts);
+	family_request(CHILD, MANAGER_SIGNALS, 0x400000, 32, 0);
+	CHECK(last_answer == 0 && last_word[0] == 1 && !interrupts && !inbox[CHILD].drops_children);
+	family_request(CHILD, MANAGER_SIGNAL, 0, 0, 0);
+	CHECK(last_answer == 0 && last_word[0] == 10 && last_word[1] == (uint64_t)-2);
+	family_request(CHILD, MANAGER_SIGNAL, 0, 0, 0);
+	CHECK(last_answer == 0 && last_word[0] == 0);
+	/* of a group the caller is left out, and told so */
+	family_request(CHILD, MANAGER_KILL, 0, 12, 0);
+	CHECK(last_answer == 0 && last_word[0] == 1 && inbox[0].count == 1 && inbox[CHILD].count == 0);
+	family_request(0, MANAGER_SIGNALS, 0x400000, 32, 1);
+	CHECK(inbox[0].drops_children && last_word[0] == 1);
+	unsigned before = answers;
+	family_request(0, MANAGER_WAIT, 0, 0, 0); /* does not wait while a signal is there */
+	CHECK(answers == before + 1 && last_answer == 0 && last_word[0] == 0);
+	family_request(0, MANAGER_SIGNAL, 0, 0, 0);
+	family_request(0, MANAGER_SIGNAL, 0, 0, 0);
 	before = answers;
-	family_request(CHILD, MANAGER_KILL, CHILD_PID, 9, 0);
-	CHECK(answers == before && children_ended == 4);
+	family_request(0, MANAGER_WAIT, 0, 0, 0);
+	CHECK(answers == before && !interrupts);
+	family_request(CHILD, MANAGER_KILL, 1, 15, 0);
+	CHECK(answers == before + 2 && interrupts == 1 && inbox[0].signal[0].number == 15);
+	family_request(0, MANAGER_KILL, -8, 15, 0);
+	CHECK(last_answer == SKERRY_NOT_FOUND);
+	family_request(0, MANAGER_GROUP, GROUP_SET, 1, 2);
+	CHECK(last_answer == SKERRY_NO_RIGHTS);
+	family_request(CHILD, MANAGER_GROUP, GROUP_SET, 1, 2);
+	CHECK(last_answer == 0 && last_word[0] == 2 && last_word[1] == 1);
+	family_request(CHILD, MANAGER_GROUP, GROUP_SET, 1ull << 32, 2);
+	CHECK(last_answer == SKERRY_NOT_FOUND);
 }
 
 int main(void)
@@ -427,5 +499,6 @@ int main(void)
 	listens_inside();
 	holds[reply] = false;
 	families();
+	signals();
 	return failures != 0;
 }

@@ -100,6 +100,7 @@ struct process_network {
 enum { PROCESS_SPLITS = 64 };
 struct process_touched {
 	uint64_t stack;
+	uint64_t resume; /* where the first thread goes on behind MANAGER_SIGNALS' entry */
 	struct process_split {
 		uint64_t step;  /* number of the heap's step + 1; 0: not in use */
 		uint64_t parts; /* a bit for each */
@@ -110,8 +111,9 @@ _Static_assert(PROCESS_STACK_SIZE / PROCESS_STACK_STEP <= 64, "one word for the 
 _Static_assert(PROCESS_HEAP_STEP / PROCESS_STACK_STEP == 64, "one word for a split step of the heap");
 enum {
 	PROCESS_TOUCHED_STACK = 0,                          /* the first bit of the stack */
-	PROCESS_TOUCHED_SPLITS = 64,                        /* of the split steps */
-	PROCESS_TOUCHED_HEAP = 64 + 128 * PROCESS_SPLITS, /* of the heap */
+	PROCESS_TOUCHED_RESUME = 64,                        /* of `resume` */
+	PROCESS_TOUCHED_SPLITS = 128,                       /* of the split steps */
+	PROCESS_TOUCHED_HEAP = PROCESS_TOUCHED_SPLITS + 128 * PROCESS_SPLITS, /* of the heap */
 };
 static inline uint64_t process_touched_size(uint64_t heap)
 {
@@ -226,7 +228,8 @@ _Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNOD
  * word 1 on, word 0 is their number (up to MANAGER_BYTES). The answer's label is 0
  * or an error of errors.h.
  */
-enum { MANAGER_BYTES = 8 * 119 };
+enum { MANAGER_BYTES = 8 * 119, PROCESS_SIGNALS = 48 };
+enum manager_group { GROUP_GET, GROUP_SET, GROUP_SESSION };
 enum manager_request {
 	MANAGER_WRITE = 1, /* text for the console; the manager prefixes lines with the program's name */
 	MANAGER_EXIT,      /* m0 exit status, of a child: as wait() has it; no answer */
@@ -261,15 +264,32 @@ enum manager_request {
 	 * threads nor what the parent made in its CNode. r0 its pid. NOT_FOUND: the map gives the program one process;
 	 * BUSY: it has as many as it may have; NO_MEMORY, NO_RESOURCE: the cluster has no room for one more.
 	 *
-	 * WAIT: m0 pid of a child, or 0: any; m1 1: do not wait. r0 pid of one that has ended, which is forgotten then,
-	 * r1 its status as wait() has it; r0 0: none has ended, or one has meanwhile: ask again. NOT_FOUND: there is no
-	 * such child.
+	 * WAIT: m0 pid of a child, or 0: any; m1 1: do not wait; m2 process group, or 0: any. r0 pid of one that has
+	 * ended, which is forgotten then, r1 its status as wait() has it; r0 0: none has ended, or one has meanwhile,
+	 * or a signal has come: ask again. NOT_FOUND: there is no such child.
 	 *
-	 * KILL: m0 pid, m1 signal, 9 or 0 (which only asks). The first process cannot be killed: NO_RIGHTS.
-	 * NOT_FOUND: there is no such process; BAD_ARGUMENT: another signal. A child of the caller's that has ended is
-	 * there until WAIT has told of it.
+	 * KILL: m0 whom, as kill() has it: a pid, 0, a process group negated, or -1, for which the first process is
+	 * left out; m1 signal, 0 to 64, of which 0 only asks; m2 si_code, m3 si_value. r0 1: the caller is one of
+	 * them, and was left out. The first process cannot be killed by signal 9: NO_RIGHTS. NOT_FOUND: there is no
+	 * such process; BAD_ARGUMENT: another signal; BUSY: a process has not taken PROCESS_SIGNALS others yet. A
+	 * child of the caller's that has ended is there until WAIT has told of it.
+	 *
+	 * SIGNALS: m0 entry, m1 its bytes: when a signal comes, the first thread goes on at the entry, with all
+	 * registers but rip as they were, which is in process_touched.resume; not again before SIGNAL has said that
+	 * no more are there. In the entry's first m1 bytes it is left alone. What it waited in is done again when it
+	 * goes on at `resume`. m2 1: children leave no status. r0 how many signals are there. A child begins without
+	 * an entry.
+	 *
+	 * SIGNAL: r0 number of the next signal, 0: none; r1 si_code, r2 the sender's pid, r3 si_value; of SIGCHLD the
+	 * child's, with si_status.
+	 *
+	 * GROUP: m0 enum manager_group, m1 pid or 0 for the caller, m2 process group. r0 process group, r1 session.
+	 * NOT_FOUND, NO_RIGHTS, BAD_ARGUMENT: ESRCH, EPERM, EINVAL of setpgid() and the like.
 	 */
 	MANAGER_FORK,
 	MANAGER_WAIT,
 	MANAGER_KILL,
+	MANAGER_SIGNALS,
+	MANAGER_SIGNAL,
+	MANAGER_GROUP,
 };

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals that other processes of the family send. The manager puts the first thread at take_signals(), with its place
+ * in process_touched.resume. Where that thread is in the layer, it only makes its sleep end; the signal is delivered at
+ * the end of the call. Where it is in the program, its handlers run at once, and the thread goes on behind that with
+ * all its registers. A process whose first thread blocks a signal, or has ended, takes it in another thread at that
+ * one's next call.
+ *
+ * Hazard: a lost signal, between the look at `family_due` and a sleep. The sleep ends at once then, for take_signals()
+ * signals the notifications that a thread may sleep on; and MANAGER_WAIT does not wait while signals are there.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include "family.h"
+#include "platform.h"
+
+enum { ENTRY_SIZE = 32 /* bytes of take_signals(): beyond `resume`, before it asks for signals */ };
+
+volatile unsigned family_depth;
+volatile bool family_due, family_queued;
+static bool started; /* the manager knows the entry */
+
+static void interrupted(void)
+{
+	family_due = true;
+	if (family_depth) { /* wherever it sleeps, it looks again */
+		platform_signal(0);
+		platform_signal(PLATFORM_NET);
+	} else {
+		family_deliver();
+	}
+}
+
+/*
+ * Keeps all registers and the red zone of the code that it interrupts. The vector state is x87, SSE and AVX, all that
+ * the kernel keeps for a thread, in 832 bytes whose header, at 512, must be zero (Intel SDM volume 1, 13.4).
+ */
+static __attribute__((naked, noinline)) void take_signals(void)
+{
+	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
+	                 "push %%rax\n\t"
+	                 "movabs %0, %%rax\n\t"
+	                 "mov (%%rax), %%rax\n\t"
+	                 "xchg %%rax, (%%rsp)\n\t"
+	                 "pushfq\n\t"
+	                 "cld\n\t"
+	                 "push %%rax; push %%rbx; push %%rcx; push %%rdx; push %%rsi; push %%rdi; push %%rbp\n\t"
+	                 "push %%r8; push %%r9; push %%r10; push %%r11; push %%r12; push %%r13; push %%r14\n\t"
+	                 "push %%r15\n\t"
+	                 "mov %%rsp, %%rbx\n\t"
+	                 "sub $896, %%rsp\n\t"
+	                 "and $-64, %%rsp\n\t"
+	                 "xor %%eax, %%eax\n\t"
+	                 "mov %%rax, 512(%%rsp); mov %%rax, 520(%%rsp); mov %%rax, 528(%%rsp)\n\t"
+	                 "mov %%rax, 536(%%rsp); mov %%rax, 544(%%rsp); mov %%rax, 552(%%rsp)\n\t"
+	                 "mov %%rax, 560(%%rsp); mov %%rax, 568(%%rsp)\n\t"
+	                 "mov $7, %%eax\n\t"
+	                 "xor %%edx, %%edx\n\t"
+	                 "xsave64 (%%rsp)\n\t"
+	                 "call %P1\n\t"
+	                 "mov $7, %%eax\n\t"
+	                 "xor %%edx, %%edx\n\t"
+	                 "xrstor64 (%%rsp)\n\t"
+	                 "mov %%rbx, %%rsp\n\t"
+	                 "pop %%r15; pop %%r14; pop %%r13; pop %%r12; pop %%r11; pop %%r10; pop %%r9; pop %%r8\n\t"
+	                 "pop %%rbp; pop %%rdi; pop %%rsi; pop %%rdx; pop %%rcx; pop %%rbx; pop %%rax\n\t"
+	                 "popfq\n\t"
+	                 "ret $128"
+	                 : : "i"(PROCESS_TOUCHED_VADDR + offsetof(struct process_touched, resume)), "i"(interrupted));
+}
+
+bool family_receive(void)
+{
+	struct sent sent;
+	bool any = false;
+
+	require(layer_is_locked());
+	if (!started || !family_due)
+		return false;
+	family_due = false; /* first: the manager interrupts again when it has answered that there is none */
+	for (platform_take_signal(&sent); sent.number; platform_take_signal(&sent)) {
+		struct pending_signal p = { .number = (int)sent.number, .code = sent.code, .sender = (int)sent.sender };
+
+		if (sent.number > SIGNALS)
+			continue;
+		p.value.sival_ptr = (void *)sent.value;
+		signal_receive(&p);
+		any = true;
+	}
+	if (any)
+		family_queued = true; /* the caller may end its call without a look at the queue */
+	return any;
+}
+
+void family_deliver(void)
+{
+	layer_lock();
+	family_receive();
+	family_queued = false;
+	signal_leave(0);
+}
+
+unsigned family_open(void)
+{
+	const unsigned depth = family_depth;
+
+	if (thread_self()->index)
+		return 0;
+	family_depth = 1;
+	family_leave();
+	return depth;
+}
+
+void family_close(unsigned depth)
+{
+	if (thread_self()->index == 0)
+		family_depth = depth;
+}
+
+void family_signals_changed(void)
+{
+	const struct signal_action *child = &signal_actions[SIGCHLD];
+
+	const bool drops = child->handler == (void *)SIG_IGN || child->flags & SA_NOCLDWAIT;
+
+	if (started && platform_signals((uintptr_t)take_signals, ENTRY_SIZE, drops) > 0)
+		family_due = true;
+}
+
+void family_signals_start(void)
+{
+	require(layer_is_locked());
+	if (started)
+		return;
+	started = true;
+	family_signals_changed();
+}
+
+void family_signals_forked(void)
+{
+	family_due = family_queued = false;
+	family_depth = 2; /* its call, and the lock */
+	family_signals_changed();
+}
+
+/* --- calls that a signal ends --- */
+
+/* Returns the mask that the call sets while it waits, or null. */
+static const uint64_t *mask_of(long number, const long *a)
+{
+	switch (number) {
+	case SYS_ppoll:
+		return (const uint64_t *)a[3];
+	case SYS_epoll_pwait:
+		return (const uint64_t *)a[4];
+	case SYS_pselect6:
+		return a[5] ? *(const uint64_t *const *)a[5] : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Returns whether SA_RESTART makes a call again (signal(7) of Linux's manual); never where it has a deadline. */
+static bool may_restart(long number)
+{
+	switch (number) {
+	case SYS_poll: case SYS_ppoll: case SYS_select: case SYS_pselect6: case SYS_epoll_wait: case SYS_epoll_pwait:
+	case SYS_pause: case SYS_rt_sigsuspend: case SYS_rt_sigtimedwait: case SYS_nanosleep: case SYS_clock_nanosleep:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Delivers what has come. Returns whether the call, which a signal has ended, is made again. */
+static bool deliver(struct thread *self, long number, uint64_t after, long result)
+{
+	struct signal_state *s = signal_state_of(self);
+
+	layer_lock();
+	if (result != -EINTR)
+		s->blocked = after;
+	family_receive();
+	family_queued = false;
+	s->restarts = true;
+	if (!signal_deliver(self, after))
+		s->blocked = after;
+	event_settle();
+	layer_unlock();
+	return result == -EINTR && s->restarts && may_restart(number) && !thread_cancelled(self);
+}
+
+long family_call(long number, const long *arguments, long (*call)(long, const long *))
+{
+	bool again;
+	long result;
+
+	family_enter();
+	do {
+		const uint64_t *mask = mask_of(number, arguments);
+		struct signal_state *s = signal_state_of(thread_self());
+		const uint64_t before = s->blocked;
+		again = false;
+		if (mask)
+			s->blocked = *mask & ~SIGNALS_NEVER_BLOCKED;
+		result = call(number, arguments);
+		s = signal_state_of(thread_self()); /* another in the child of a fork */
+		if (mask || result == -EINTR || family_due || family_queued)
+			again = deliver(thread_self(), number, mask ? before : s->blocked, result);
+	} while (again);
+	family_leave();
+	return result;
+}
