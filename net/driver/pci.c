@@ -4,8 +4,6 @@
 #include "../program/program.h"
 
 enum {
-	CONFIG_ADDRESS = 0xcf8,
-	CONFIG_DATA = 0xcfc,
 	MSIX_CONTROL = 2, /* offsets in the capability */
 	MSIX_TABLE = 4,
 	MSIX_ENABLE = 1 << 15,
@@ -18,24 +16,21 @@ enum {
 	POWER_EVENT = 1 << 15, /* cleared by writing 1 */
 };
 
-/* Where the manager gave no mapped configuration space, the port pair serves. */
-static unsigned select_data_port(const struct process_device *device, unsigned offset)
+/* Where the manager gave no mapped configuration space, it serves. Returns what was read, 0 where it refuses. */
+static uint32_t ask_manager(unsigned offset, unsigned size, bool write, uint32_t value)
 {
-	io_port_out(PROCESS_SLOT_IO_PORT, CONFIG_ADDRESS, 4, 1u << 31 | device->bdf << 8 | (offset & 0xfc));
-	return CONFIG_DATA + (offset & 3);
+	struct message m = { .info = message_info(MANAGER_CONFIG, 0, 4), .word = { offset, size, write, value } };
+
+	return ipc_call(PROCESS_SLOT_MANAGER, &m) || message_label(m.info) ? 0 : (uint32_t)m.word[0];
 }
 
 uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned size)
 {
 	require((size == 1 || size == 2 || size == 4) && offset % size == 0 && offset + size <= PCI_CONFIGURATION);
 	uint64_t address = device->config_vaddr + offset;
-	uint32_t value;
 
-	if (!device->config_vaddr) {
-		unsigned port = select_data_port(device, offset);
-
-		return io_port_in(PROCESS_SLOT_IO_PORT, (uint16_t)port, size, &value) ? 0 : value;
-	}
+	if (!device->config_vaddr)
+		return ask_manager(offset, size, false, 0);
 	switch (size) {
 	case 1: return *(volatile uint8_t *)address;
 	case 2: return *(volatile uint16_t *)address;
@@ -49,9 +44,7 @@ void pci_write(const struct process_device *device, unsigned offset, unsigned si
 	uint64_t address = device->config_vaddr + offset;
 
 	if (!device->config_vaddr) {
-		unsigned port = select_data_port(device, offset);
-
-		io_port_out(PROCESS_SLOT_IO_PORT, (uint16_t)port, size, value);
+		ask_manager(offset, size, true, value);
 		return;
 	}
 	switch (size) {

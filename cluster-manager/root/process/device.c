@@ -14,7 +14,6 @@
 
 enum {
 	DMA_FRAMES_BITS = 1, /* 2 frames of 2 MiB */
-	CONFIG_PORTS = 0xcf8 | 0xcff << 16,
 	DRIVERS_MAX = 32,
 };
 
@@ -126,9 +125,23 @@ int device_attach(const struct map_application *a, struct process *p, struct pro
 	int error = give_dma(d, p->vspace, device);
 	if (!error)
 		error = give_interrupt(a, p, device);
-	if (!error)
-		error = process_give_badged(p, PROCESS_SLOT_IO_PORT, ROOT_SLOT_IO_PORT, RIGHT_ALL, CONFIG_PORTS);
 	return error;
+}
+
+int device_config(uint32_t application, const uint64_t word[4], uint64_t *result)
+{
+	const struct driver *d = find_driver(&map->application[application]);
+	const uint64_t offset = word[0], size = word[1];
+	if (!d)
+		return -SKERRY_NOT_FOUND;
+	if ((size != 1 && size != 2 && size != 4) || offset % size || offset >= PCI_CONFIGURATION || word[2] > 1)
+		return -SKERRY_BAD_ARGUMENT;
+	*result = 0;
+	if (word[2])
+		pci_config_write(&d->function, (unsigned)offset, (unsigned)size, (uint32_t)word[3]);
+	else
+		*result = pci_config_read(&d->function, (unsigned)offset, (unsigned)size);
+	return 0;
 }
 
 void device_ended(const struct map_application *a)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "pci.h"
 #include "root.h"
 
@@ -102,6 +103,22 @@ void pci_enable(const struct pci_function *function, struct pci_bar bar[PCI_BARS
 			i++;
 	}
 	config_write(bdf, REG_COMMAND, (command & ~(uint32_t)COMMAND_MASTER) | COMMAND_MEMORY);
+}
+
+uint32_t pci_config_read(const struct pci_function *function, unsigned offset, unsigned size)
+{
+	uint32_t value;
+
+	require(offset % size == 0 && offset + size <= PCI_CONFIGURATION);
+	pci_select(function->bdf, offset & ~3u);
+	return io_port_in(ROOT_SLOT_IO_PORT, (uint16_t)(CONFIG_DATA + (offset & 3)), size, &value) ? 0 : value;
+}
+
+void pci_config_write(const struct pci_function *function, unsigned offset, unsigned size, uint32_t value)
+{
+	require(offset % size == 0 && offset + size <= PCI_CONFIGURATION);
+	pci_select(function->bdf, offset & ~3u);
+	io_port_out(ROOT_SLOT_IO_PORT, (uint16_t)(CONFIG_DATA + (offset & 3)), size, value);
 }
 
 void pci_quiet(const struct pci_function *function)

@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "console.h"
 #include "deliver.h"
+#include "device.h"
 #include "family.h"
 #include "fault.h"
 #include "json.h"
@@ -229,6 +230,14 @@ static void child_ended(uint32_t application, int parent)
 	interrupt(application, (uint32_t)parent);
 }
 
+static int request_config(struct request *r, struct message *answer)
+{
+	if (message_words(r->m.info) < 4)
+		return -SKERRY_TRUNCATED;
+	answer->info = message_info(0, 0, 1);
+	return device_config(r->application, r->m.word, &answer->word[0]);
+}
+
 /* A signal for another process, or the end of one. */
 static int send_to(const struct request *r, uint32_t to, uint32_t number)
 {
@@ -403,6 +412,8 @@ static int request_handle(struct request *r, struct message *answer)
 		return request_signal(r, answer);
 	case MANAGER_GROUP:
 		return request_group(r, answer);
+	case MANAGER_CONFIG:
+		return request_config(r, answer);
 	case MANAGER_SAMPLE:
 	case MANAGER_SAMPLE_READ:
 		if (!map->application[r->application].statistics || !is_primary())

@@ -118,6 +118,11 @@ uint32_t barrier_released(void) { return 0; }
 bool process_started(uint32_t application) { (void)application; return true; }
 void processes_init(int endpoint) { CHECK(endpoint > 0); }
 void family_kill(uint32_t application) { (void)application; }
+int device_config(uint32_t application, const uint64_t word[4], uint64_t *result)
+{
+	*result = word[0] + word[1] + word[2] + word[3];
+	return application == HONEST ? 0 : -SKERRY_NOT_FOUND;
+}
 int family_start(uint32_t application) { (void)application; return 0; }
 uint64_t family_memory(uint32_t application) { (void)application; return 0; }
 /* One child of place 0 at place CHILD, which has ended with status `child_status` where `child_pid` says that. */
@@ -477,6 +482,20 @@ static void signals(void)
 	CHECK(last_answer == SKERRY_NOT_FOUND);
 }
 
+/* Four words of a driver reach its device, fewer do not. */
+static void configuration(void)
+{
+	const struct message m = { .badge = HONEST + 1, .info = message_info(MANAGER_CONFIG, 0, 4),
+	                           .word = { 1000, 200, 30, 4 } };
+	holds[reply] = true;
+	message_serve(&m);
+	CHECK(last_answer == 0 && last_word[0] == 1234);
+	request(HONEST, MANAGER_CONFIG, 0, 0, true);
+	CHECK(last_answer == SKERRY_TRUNCATED);
+	family_request(0, MANAGER_CONFIG, 0, 0, 0);
+	CHECK(last_answer == SKERRY_TRUNCATED);
+}
+
 int main(void)
 {
 	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)) ||
@@ -500,5 +519,6 @@ int main(void)
 	holds[reply] = false;
 	families();
 	signals();
+	configuration();
 	return failures != 0;
 }

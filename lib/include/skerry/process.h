@@ -69,7 +69,7 @@ enum {
 	PROCESS_SLOT_PEER,     /* notification or doorbell: signal to wake the other end of the port; a volume
 	                        * server: its program's */
 	PROCESS_SLOT_IRQ,      /* a driver: its interrupt */
-	PROCESS_SLOT_IO_PORT,  /* a driver: I/O ports */
+	PROCESS_SLOT_SPARE,    /* nothing */
 	PROCESS_SLOT_IPC_FRAME,/* the frame of IPC buffers at PROCESS_IPC_VADDR */
 	PROCESS_SLOT_REPLY,    /* a reply object */
 	PROCESS_SLOT_FAULT,    /* fault endpoint, badged; for TCB_CONFIGURE of the process's own threads */
@@ -158,7 +158,7 @@ struct process_device {
 	uint16_t vendor, device;
 	uint64_t bar_vaddr[6];  /* 0: absent or an I/O BAR */
 	uint64_t bar_size[6];
-	uint64_t config_vaddr;  /* ECAM page of the function (4 KiB), or 0: then use I/O ports 0xcf8 */
+	uint64_t config_vaddr;  /* ECAM page of the function (4 KiB), or 0: then MANAGER_CONFIG serves */
 	uint64_t dma_paddr;     /* physical address of PROCESS_DMA_VADDR, contiguous */
 	uint64_t dma_size;
 	uint64_t msi_address;   /* program these into MSI-X entry 0; PROCESS_SLOT_IRQ signals PROCESS_SLOT_WAKE */
@@ -292,4 +292,8 @@ enum manager_request {
 	MANAGER_SIGNALS,
 	MANAGER_SIGNAL,
 	MANAGER_GROUP,
+	MANAGER_CONFIG,    /* a driver: m0 offset in its device's PCI configuration space, a multiple of m1 below 256;
+	                    * m1 size, 1, 2 or 4; m2 0: read, r0 what was there; 1: write m3. The manager alone uses
+	                    * the I/O ports for that: they are a pair, for all drivers. NOT_FOUND: no driver;
+	                    * BAD_ARGUMENT: others */
 };
