@@ -210,6 +210,24 @@ static int serve_read(struct volume *v, const struct file_request *r, char *data
 	return size < 0 ? size : 0;
 }
 
+static bool is_full(int status) { return status == -ENOSPC || status == -EDQUOT || status == -EFBIG; }
+
+/*
+ * Writes as much as there is room for. QEMU answers a write of which a part was stored with the error that ended it
+ * (v9fs_write() in hw/9pfs/9p.c): a program that takes this for "nothing was stored" would write behind that part. To
+ * store the same bytes again is harmless, so a shorter write finds out how many it may count on.
+ */
+static int write_most(struct volume *v, const struct file_request *r, const char *data)
+{
+	uint32_t size = r->size;
+	int written;
+
+	do
+		written = p9_write(&v->session, fid_of(r->handle), r->offset, data, size);
+	while (is_full(written) && (size /= 2));
+	return written;
+}
+
 static int serve_write(struct volume *v, const struct file_request *r, const char *data, struct file_answer *answer)
 {
 	int error = check_handle(v, r->handle, FILE_WRITES);
@@ -218,7 +236,7 @@ static int serve_write(struct volume *v, const struct file_request *r, const cha
 		error = check_range(r, -EFBIG);
 	if (error)
 		return error;
-	const int size = p9_write(&v->session, fid_of(r->handle), r->offset, data, r->size);
+	const int size = write_most(v, r, data);
 	answer->size = size > 0 ? (uint32_t)size : 0;
 	return size < 0 ? after_change(v, size) : 0;
 }

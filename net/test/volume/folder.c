@@ -141,6 +141,8 @@ static int write_node(struct folder *f, struct p9_in *in, struct p9_out *out)
 	memcpy(node->data + offset, in->data + in->at, fits);
 	if (node->size < offset + fits)
 		node->size = (uint32_t)(offset + fits);
+	if (fits < size)
+		return ENOSPC; /* as QEMU: the part is stored all the same */
 	p9_put(out, fits, 4);
 	return 0;
 }

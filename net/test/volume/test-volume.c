@@ -174,6 +174,24 @@ static void kinds(void)
 	CHECK(fids() == 1 && !folder.asked[P9_OPEN] && !folder.asked[P9_SETATTR]);
 }
 
+/* A full disk that has stored a part of a write: what is answered is what is stored, to the byte. */
+static void full(void)
+{
+	uint32_t sum = 100;
+
+	begin();
+	CHECK(!ask_path(FILE_OPEN, "file", FILE_READS | FILE_WRITES | FILE_CREATES));
+	const unsigned node = (unsigned)folder.fid[FID_HANDLES + answer.handle] - 1;
+	memset(data, 'a', FILE_PORT_MOST);
+	CHECK(!ask(FILE_WRITE, 0, 100, 0) && answer.size == 100);
+	while (!ask(FILE_WRITE, 0, 6000 - sum, sum)) {
+		CHECK(answer.size && answer.size < 6000 - sum);
+		sum += answer.size;
+	}
+	CHECK(answer.status == -ENOSPC && sum == FOLDER_DATA && folder.node[node].size == FOLDER_DATA);
+	CHECK(!volume.failed && !ask(FILE_SYNC, 0, 0, 0));
+}
+
 /* An error of the host is told, and remembered where data may be lost. */
 static void failures(void)
 {
@@ -326,6 +344,7 @@ int main(void)
 	hostile_program();
 	lives();
 	kinds();
+	full();
 	failures();
 	lies();
 	more_data();
