@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Build redis-server from its unmodified sources, with its own Makefile and our
-# compiler, in a copy of its tree; with no-disk.c in place of what saves data, settings.c and replication.c around
-# settings and commands that ask for a disk or a second process, out-of-memory.c around what reports that no memory is
-# left, and block-alignment.c.
+# Build redis-server from its unmodified sources, with its own Makefile and our compiler, in a copy of its tree; with
+# data.c around what loads and saves data, no-disk.c in place of what cannot save, settings.c and replication.c around
+# settings and commands that ask for what is not there, out-of-memory.c around what reports that no memory is left, and
+# block-alignment.c.
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE STAMP                         its objects
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE OUTPUT OUTPUT-WITH-SYMBOLS    then the program
 # PROFILE: a JSON file of ../profile/profile.py, or an empty file. What is already compiled in WORK is kept as long as the
@@ -23,7 +23,8 @@ stamp=$work/.built-with
 headers=$(dirname "$compiler")/syscall-names.h # made together with musl's headers
 own=$(dirname "$(realpath "$0")")
 tools=$own/../profile
-key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$own/../libc/include/skerry/malloc.h" \
+key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$own/data.h" \
+	"$own/../libc/include/skerry/malloc.h" \
 	"$tools/use-profile.sh" "$tools/profile.py" "$profile" "$source/src/version.h" "$headers" | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
 	rm -rf "$work"
@@ -36,7 +37,7 @@ rm -f "$work/src/redis-server"
 log=$work/build.log
 objects=
 definitions="-DUSE_MALLOC_USABLE_SIZE -include $own/wrapped.h"
-for file in no-disk settings replication out-of-memory block-alignment; do
+for file in data no-disk settings replication out-of-memory block-alignment; do
 	includes=
 	if grep -q '^#include "server.h"' "$own/$file.c"; then # Redis's own headers, with its own macros
 		includes="$definitions -isystem $work/src"

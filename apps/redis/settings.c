@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Settings that ask for what no machine here has: a disk, or a second process. Redis would accept most of them, and
- * refuse all writes, or serve nothing, some time later. An explicit one is refused at once, with its name; a default of
- * Redis's own is left out. The linker puts these in place of Redis's own (--wrap in build-redis.sh).
+ * Settings that ask for what an instance does not have: a volume, or a second process. Redis would accept most of them,
+ * and refuse all writes, or serve nothing, some time later. An explicit one is refused at once, with its name; a
+ * default of Redis's own is left out. The linker puts these in place of Redis's own (--wrap in build-redis.sh).
  */
 #include "server.h"
+#include "data.h"
 
 #define NO_DISK    "this instance has no disk to save to: its data lives as long as its process"
 #define NO_PROCESS "no program here can fork"
+#define NO_LOG     "a log that is off begins only when the instance starts, with appendonly yes"
 
 void __real_loadServerConfig(char *filename, char from_stdin, char *options);
 void __real_configSetCommand(client *c);
@@ -35,11 +37,24 @@ static void refuse_save(void)
 	refuse_setting(setting, NO_DISK, "leave it out, or write: save \"\"");
 }
 
+/* A log has the newest data, and Redis does not read it then. */
+static void check_log(void)
+{
+	char manifest[PATH_MAX];
+
+	snprintf(manifest, sizeof(manifest), "%s/%s.manifest", server.aof_dirname, server.aof_filename);
+	if (!server.aof_enabled && !access(manifest, F_OK))
+		refuse_setting("appendonly no", "there is a log, which would not be read",
+		               "write: appendonly yes, or move the log away");
+}
+
 static void check_settings(void)
 {
-	if (server.saveparamslen)
+	if (keeps_data())
+		check_log();
+	else if (server.saveparamslen)
 		refuse_save();
-	if (server.aof_enabled)
+	else if (server.aof_enabled)
 		refuse_setting("appendonly yes", NO_DISK, "write: appendonly no");
 	if (server.daemonize)
 		refuse_setting("daemonize yes", NO_PROCESS ", and it would end before it serves",
@@ -59,29 +74,39 @@ void __wrap_loadServerConfig(char *filename, char from_stdin, char *options)
 
 	depth++;
 	__real_loadServerConfig(filename, from_stdin, options);
-	if (!--depth)
+	if (!--depth) {
 		check_settings();
+		data_begin();
+	}
 }
 
-static int asks_for_disk(const char *name, const char *value)
+/* Returns why a setting cannot be made, or null. Redis begins a log that was off by a second process. */
+static const char *refusal(const char *name, const char *value)
 {
-	return (!strcasecmp(name, "save") && *value) || (!strcasecmp(name, "appendonly") && !strcasecmp(value, "yes"));
+	const int log = !strcasecmp(name, "appendonly") && !strcasecmp(value, "yes");
+
+	if (keeps_data())
+		return log && server.aof_state == AOF_OFF ? NO_LOG : NULL;
+	return log || (!strcasecmp(name, "save") && *value) ? NO_DISK : NULL;
 }
 
 /* Nothing is set then. Values may be secrets, and leave the command as Redis's own would have them leave it. */
-static void refuse_command(client *c, int asked)
+static void refuse_command(client *c, int asked, const char *why)
 {
 	addReplyErrorFormat(c, "CONFIG SET failed (possibly related to argument '%s') - %s",
-	                    (char *)c->argv[asked]->ptr, NO_DISK);
+	                    (char *)c->argv[asked]->ptr, why);
 	for (int i = 3; i < c->argc; i += 2)
 		redactClientCommandArgument(c, i);
 }
 
 void __wrap_configSetCommand(client *c)
 {
-	for (int i = 2; i + 1 < c->argc; i += 2)
-		if (asks_for_disk(c->argv[i]->ptr, c->argv[i + 1]->ptr))
-			return refuse_command(c, i);
+	for (int i = 2; i + 1 < c->argc; i += 2) {
+		const char *why = refusal(c->argv[i]->ptr, c->argv[i + 1]->ptr);
+
+		if (why)
+			return refuse_command(c, i, why);
+	}
 	__real_configSetCommand(c);
 }
 

@@ -2,7 +2,7 @@
 /*
  * In front of each source of Redis.
  *
- * The functions that no-disk.c, settings.c, replication.c and out-of-memory.c take the place of (--wrap in
+ * The functions that data.c, no-disk.c, settings.c, replication.c and out-of-memory.c take the place of (--wrap in
  * build-redis.sh), declared in front of Redis's own declarations: optimised at link time they would be inlined where
  * they are called, and what is inlined is not replaced.
  */
@@ -20,6 +20,10 @@ __attribute__((noipa)) void saveCommand(struct client *);
 __attribute__((noipa)) void bgsaveCommand(struct client *);
 __attribute__((noipa)) void bgrewriteaofCommand(struct client *);
 __attribute__((noipa)) int rdbSave(int request, char *name, struct rdbSaveInfo *replication);
+__attribute__((noipa)) int rdbSaveBackground(int request, char *name, struct rdbSaveInfo *replication);
+__attribute__((noipa)) int rewriteAppendOnlyFileBackground(void);
+__attribute__((noipa)) void aofLoadManifestFromDisk(void);
+__attribute__((noipa)) int aofDelHistoryFiles(void);
 __attribute__((noipa)) void aclCommand(struct client *);
 __attribute__((noipa)) void loadServerConfig(char *filename, char from_stdin, char *options);
 __attribute__((noipa)) void appendServerSaveParams(long seconds, int changes);

@@ -37,7 +37,7 @@ FLAG, TEXT, SIZE, PORT, CPU = Named("flag"), Named("text"), Named("size"), Named
 CPUS, ARGUMENTS, PROGRAM_NAME, FORWARDED = Named("cpus"), Named("arguments"), Named("program name"), Named("forwarded")
 SUBNET, ADDRESS = Named("subnet"), Named("address")
 VARIABLES, FOLDER, MAPPED = Named("variables"), Named("folder"), Named("mapped files")
-VOLUMES = Named("volumes")
+VOLUMES, SAVE = Named("volumes"), Named("save rules")
 PROGRAM_NAMES = Named("program names")
 
 

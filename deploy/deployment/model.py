@@ -30,9 +30,11 @@ EVERY_CORE = "every-core"
 EVERY_CORE_OF_CLUSTER = "cluster"
 WORKLOADS = ("a", "b", "c", "d", "e", "f")
 STACKS = ("inproc", "process")
+APPENDS = ("no", "everysec", "always")
 SWITCHES = ONE_SWITCH, SWITCH_OF_SOCKET = "one", "per-socket"
 REDIS_ARGS = (["--save", "", "--appendonly", "no", "--protected-mode", "no", "--bind", "0.0.0.0"]
               + ["--daemonize", "no", "--loglevel", "notice"])
+OF_DATA = ("dir", "appendfsync", "appenddirname", "appendfilename", "dbfilename")  # settings that `data` makes
 
 
 _CARDS = ", ".join(f"`{driver.name}` ({driver.what})" for driver in drivers.every().values())
@@ -71,6 +73,22 @@ class Redis:
     )  # fmt: skip
     restart: str = key(NEVER, Words(RESTARTS),
                        doc="When an instance is started again after its end, as of a `[[program]]`.")
+    data: str | None = key(
+        None, keys.TEXT, optional=True, kw_only=True,
+        doc="A folder of the host in which instances keep their data: the first in `redis-1` below it, and so on. The "
+        "path is from the deployment file. For instances of the cluster with the devices, under `run` and `deploy`.",
+    )  # fmt: skip
+    append: str | None = key(
+        None, Words(APPENDS), optional=True, kw_only=True,
+        doc="When what an instance has appended to its log of writes is on the host's disk: `always`, before it "
+        "answers; `everysec` (the default with `data`), within a second or two; `no`: there is no log.",
+    )  # fmt: skip
+    save: str = key(
+        "", keys.SAVE, kw_only=True,
+        doc="Rules after which an instance with `data` saves all of it, as in redis.conf: `\"3600 1 300 100\"`, pairs "
+        "of seconds and changes. It answers nobody meanwhile.",
+    )  # fmt: skip
+    folder: Folder | None = None  # what `data` is on the host
 
 
 @dataclass(frozen=True)

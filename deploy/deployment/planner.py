@@ -5,13 +5,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Program, Redis, modules, redis_memory
+from deploy.deployment import (
+    EVERY_CORE,
+    Deployment,
+    Load,
+    Metrics,
+    Program,
+    Redis,
+    modules,
+    redis_data,
+    redis_memory,
+    volumes,
+)
 from deploy.deployment.addresses import Addresses, Key, forwards, host_ports, mac, network
 from deploy.deployment.blame import blamed, traced
 from deploy.deployment.file_tree import FileTree
 from deploy.deployment.model import EVERY_CORE_OF_CLUSTER
 from deploy.deployment.switches import Switches, switches
-from deploy.deployment.volumes import PCI_IDS, Share
+from deploy.deployment.volumes import Folder, Share
 from topology import drivers, regimes
 from topology.errors import InputError
 from topology.grouping import is_layout_name
@@ -173,6 +184,9 @@ class _Applications:
         redis.restart = what.restart
         self._settle(redis, self._addresses.redis())
         redis.args = ["--port", str(what.port), *redis_memory.limits(what.heap, what.args), *what.args]
+        if what.folder:
+            self._add_volume(redis, volumes.DATA, "redis", "data")
+            redis.args += redis_data.settings(what.append or "no", what.save)
         if what.stack == "process":
             self._give_stack(redis, SERVER_STACK_HEAP)
         for index in range(load.clients):
@@ -184,6 +198,12 @@ class _Applications:
             client.args = client_args(load, redis.ipv4, what.port, redis.name, index)
             if what.stack == "process":
                 self._give_stack(client, CLIENT_STACK_HEAP)
+
+    def _add_volume(self, app: Application, guest: str, *origin: str | int) -> None:
+        """A program's volume: its server, on the program's core."""
+        server = self._add("volume", "volume", app.cpu, SYSTEM_HEAP, *origin)
+        server.role, server.pci_ids, server.mount = "volume", volumes.PCI_IDS, guest
+        app.volumes.append(server.name)
 
     def add_metrics(self, what: Metrics) -> None:
         self._on_machine("metrics cpu", what.cpu, "metrics", "cpu")
@@ -211,9 +231,7 @@ class _Applications:
         if program.network:
             self._settle(app, self._addresses.other())
         for index, folder in enumerate(program.folders):
-            server = self._add("volume", "volume", program.cpu, SYSTEM_HEAP, "program", number, "volume", index)
-            server.role, server.pci_ids, server.mount = "volume", PCI_IDS, folder.guest
-            app.volumes.append(server.name)
+            self._add_volume(app, folder.guest, "program", number, "volume", index)
 
 
 def plan(deployment: Deployment, metal: Machine | None = None) -> Plan:
@@ -380,21 +398,33 @@ def _lay_cables(deployment: Deployment, cluster_map: ClusterMap, apps: list[Appl
 def _shares(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application],
             metal: Machine | None) -> tuple[Share, ...]:
     """The folders of the host behind the volume servers; each server is where devices are."""
-    shares = []
+    shares: list[Share] = []
+    limit = f"is one too many: a machine can have {volumes.MOST}"
     for server in (app for app in apps if app.role == "volume"):
-        _, number, _, index = server.origin
-        assert isinstance(number, int) and isinstance(index, int)
+        key = "data" if server.origin[0] == "redis" else "volume"
         if metal:
-            raise InputError("volume", "a folder of the host needs a host: real hardware has none (run and deploy do)",
+            raise InputError(key, "a folder of the host needs a host: real hardware has none (run and deploy do)",
                              at=server.origin)
         home = cluster_map.cluster_of(server.cpu)
         if home and not home.devices:
             owner = next(c for c in cluster_map.clusters if c.devices)
             where = ", ".join(str(cpu) for cpu in owner.cpus)
-            raise InputError("volume", f"cpu {server.cpu} is of {home.name}, and volumes are for programs of "
+            raise InputError(key, f"cpu {server.cpu} is of {home.name}, and volumes are for programs of "
                                        f"{owner.name}, which has the devices (cpu {where})", at=server.origin)
-        shares.append(Share(server.name, deployment.programs[number].folders[index]))
+        if len(shares) == volumes.MOST:
+            raise InputError(key, limit, at=server.origin)
+        shares.append(Share(server.name, _folder_of(deployment, server.origin, len(shares))))
     return tuple(shares)
+
+
+def _folder_of(deployment: Deployment, origin: tuple[str | int, ...], before: int) -> Folder:
+    """Returns the folder of a volume with so many before it; those of Redis instances are the first."""
+    if origin[0] == "redis":
+        assert deployment.redis and deployment.redis.folder
+        return volumes.of_instance(deployment.redis.folder, before + 1)
+    _, number, _, index = origin
+    assert isinstance(number, int) and isinstance(index, int)
+    return deployment.programs[number].folders[index]
 
 
 def _check_reach(machine: Machine) -> None:

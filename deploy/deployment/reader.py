@@ -4,6 +4,7 @@
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from deploy.deployment.file_tree import FileTree
 from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.places import Places, title
 from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
-from deploy.deployment.volumes import Folder
+from deploy.deployment.volumes import Folder, Volume
 from topology import foreign
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name
@@ -124,6 +125,7 @@ class _Reader:
         elif not (file.redis and file.redis.instances) and not file.metrics and not file.program:
             raise InputError(self.places.source, "nothing runs: there is neither [redis] nor [[program]]")
         locks = file.clusters.lock
+        programs = self._programs(file.program)
         return Deployment(
             name=file.name or _name_of(self.places.source),
             shape=self._shape_of_map(layout) if alone
@@ -138,10 +140,10 @@ class _Reader:
             restart_delay=file.clusters.restart_delay,
             failure_timeout=file.clusters.failure_timeout,
             spare_cores=file.clusters.spare_cores,
-            redis=self._redis(file),
+            redis=self._redis(file, programs),
             load=Load(**file.ycsb.model_dump()),
             metrics=Metrics(**file.metrics.model_dump()) if file.metrics else None,
-            programs=self._programs(file.program),
+            programs=programs,
             shutdown=file.shutdown,
             network=file.network is not False,
             switch=None if isinstance(file.network, bool) else file.network.switch,
@@ -156,11 +158,18 @@ class _Reader:
         table = file.network
         return Subnet(table.subnet, table.gateway, table.mtu, table.forward, table.outside, table.driver)
 
-    @staticmethod
-    def _redis(file: File) -> Redis | None:
+    def _redis(self, file: File, programs: Sequence[Program]) -> Redis | None:
         if file.redis is None:
             return None
-        return Redis(**file.redis.model_dump() | {"args": tuple(file.redis.args), "cpus": tuple(file.redis.cpus or ())})
+        made: dict[str, Any] = {"args": tuple(file.redis.args), "cpus": tuple(file.redis.cpus or ())}
+        if file.redis.data is not None:
+            try:
+                folder = volumes.find(Volume(file.redis.data, volumes.DATA), self.folder)
+                volumes.check(folder, [other for program in programs for other in program.folders], (), None)
+            except InputError as error:
+                raise self.wrong(error.problem, "redis", "data") from None
+            made |= {"folder": folder, "append": file.redis.append or "everysec"}
+        return Redis(**file.redis.model_dump() | made)
 
     def _programs(self, tables: list[ProgramTable]) -> tuple[Program, ...]:
         programs: list[Program] = []

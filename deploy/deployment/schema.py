@@ -15,7 +15,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, create_model, m
 from deploy.deployment import redis_memory
 from deploy.deployment.addresses import LAST, REDIS_FIRST
 from deploy.deployment.keys import Key
-from deploy.deployment.model import SWITCHES, Deployment, Load, Metrics, Program, Redis, Subnet
+from deploy.deployment.model import OF_DATA, SWITCHES, Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.values import (
     LONGEST_PROGRAM_NAME,
     NAME_PATTERN,
@@ -160,8 +160,12 @@ class RedisTable(keys_of(Redis)):  # type: ignore[misc]  # made of the model's k
     def _agree(self) -> "RedisTable":
         if self.cpus is not None and "instances" in self.model_fields_set:
             raise wrong("contradicts 'cpus', which has one instance for each core that it names", "instances")
-        if "--port" in self.args:
-            raise wrong("says '--port', which the key 'port' is for", "args")
+        for option, name in (("--port", "port"), *((f"--{word}", "data") for word in OF_DATA if self.data is not None)):
+            if option in self.args:
+                raise wrong(f"says '{option}', which the key '{name}' is for", "args")
+        for name in ("append", "save"):
+            if getattr(self, name) and self.data is None:
+                raise wrong("is about a folder for the data, and there is none; 'data' names it", name)
         return self
 
 

@@ -116,6 +116,13 @@ def _volume(value: Any) -> Volume:
     return Volume(host, _guest("/" + guest), read_only)
 
 
+def _save(value: str) -> str:
+    words = value.split()
+    if len(words) % 2 or any(not re.fullmatch(r"[1-9]\d{0,8}", word, re.ASCII) for word in words):
+        raise PydanticCustomError("save_type", "no rules")
+    return " ".join(words)
+
+
 def _subnet(value: Any) -> IPv4Network:
     try:
         interface = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value,
@@ -217,13 +224,21 @@ Volumes = Annotated[
 ]
 
 
+SaveRules = Annotated[
+    str,
+    AfterValidator(_save),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*(\d+\s+\d+\s*)*$",
+                    "x-expected": "pairs of seconds and changes such as '3600 1 300 100'"}),
+]
+
+
 KINDS: dict[Named, Any] = {
     keys.FLAG: bool, keys.TEXT: str, keys.SIZE: Size, keys.PORT: Port, keys.CPU: Cpu,
     keys.CPUS: Annotated[list[Cpu], Field(min_length=1, max_length=64)], keys.ARGUMENTS: Arguments,
     keys.PROGRAM_NAME: ProgramName, keys.FORWARDED: list[Forwarded], keys.SUBNET: Subnetwork, keys.ADDRESS: Address,
     keys.VARIABLES: list[Annotated[str, AfterValidator(_variable)]],
     keys.FOLDER: Annotated[str, AfterValidator(_guest)],
-    keys.VOLUMES: list[Volumes],
+    keys.VOLUMES: list[Volumes], keys.SAVE: SaveRules,
     keys.MAPPED: list[MappedFiles], keys.PROGRAM_NAMES: list[ProgramName],
 }  # fmt: skip
 

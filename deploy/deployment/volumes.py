@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deploy.base.paths import ROOT
@@ -14,6 +15,7 @@ from topology.errors import InputError
 
 PCI_IDS = [(0x1AF4, 0x1049), (0x1AF4, 0x1009)]  # virtio 9P, of today and transitional
 MOST_OF_PROGRAM = headers.constant(ROOT / "lib/include/skerry/process.h", "PROCESS_MAX_VOLUMES")
+DATA = "/data"  # where an instance of Redis has its folder
 FIRST_SLOT, LAST_SLOT = 0x11, 0x1E  # on bus 0, behind the network card
 MOST = LAST_SLOT - FIRST_SLOT + 1
 
@@ -37,6 +39,7 @@ class Folder:
     path: Path  # absolute, symbolic links followed
     guest: str
     read_only: bool = False
+    made: bool = False  # before the machine starts, where it is not there
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,24 @@ def qemu_arguments(shares: Sequence[Share]) -> list[str]:
         words += ["-device", f"virtio-9p-pci,fsdev=volume{index},mount_tag={share.tag},bus=pcie.0,"
                              f"addr={slot(index):#x}"]
     return words
+
+
+def of_instance(folder: Folder, number: int) -> Folder:
+    """Returns an instance's own part of the folder that all share; `make` makes it."""
+    return replace(folder, path=folder.path / f"redis-{number}", made=True)
+
+
+def make(shares: Sequence[Share]) -> None:
+    """Makes the folders of instances that are not there. Raises InputError for one that the host does not give."""
+    for folder in (share.folder for share in shares if share.folder.made):
+        try:
+            folder.path.mkdir(exist_ok=True)
+        except FileExistsError:
+            raise InputError("data", f"{folder.path} is no folder") from None
+        except OSError as error:
+            raise InputError("data", f"{folder.path}: {error.strerror}") from None
+        if folder.path.is_symlink() or not os.access(folder.path, os.R_OK | os.W_OK | os.X_OK):
+            raise InputError("data", f"{folder.path} is {'a link' if folder.path.is_symlink() else 'not writable'}")
 
 
 def find(volume: Volume, folder: Path) -> Folder:

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from deploy.base.errors import Failure
 from deploy.base.terminal import version
 from deploy.base.timeouts import Patience, Watch
-from deploy.deployment import modules
+from deploy.deployment import modules, volumes
 from deploy.deployment.planner import Plan
 from deploy.domains import deployed as deployments
 from deploy.domains.connection import Connection, explained, is_failed_start, is_libvirts, one_line
@@ -303,6 +303,7 @@ class Deployment:
         foreign = remove_shared(self.host, self.request.name) if self.record.machines > 1 else []
         if foreign:
             raise Failure(f"{self.host.uri}: {foreign[0]} is another user's: have it removed, or choose another --name")
+        volumes.make(self.request.what.shares)
         for attempts_left in reversed(range(POWER_ON_ATTEMPTS)):
             assert self.there
             try:

@@ -20,7 +20,7 @@ from deploy.base.atomic_files import write_text
 from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, LOGS
 from deploy.base.timeouts import Patience, Watch
-from deploy.deployment import Load, modules
+from deploy.deployment import Load, modules, volumes
 from deploy.deployment.planner import Plan
 from deploy.machine import backtrace, image, monitor, qemu
 from deploy.machine.console_lines import By, ConsoleLines, Line, lines
@@ -80,6 +80,7 @@ class Run:
 
     def _command(self) -> qemu.Command:
         qemu.check_size(self.plan.machine, self.options.binary)
+        volumes.make(self.plan.shares)
         files = image.contents(self.plan.cluster_map, self.options.build, self.plan.own)
         loader = modules.loader(self.options.build, modules.is_debug(self.plan.cluster_map))
         boot: Path | image.DirectBoot

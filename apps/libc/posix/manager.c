@@ -10,10 +10,35 @@ int manager_result(const char *json) { return platform_manager_text(MANAGER_RESU
 int manager_barrier(unsigned number) { return platform_manager_word(MANAGER_BARRIER, number); }
 int manager_serving(void) { return manager_listens(0); }
 int manager_listens(uint16_t port) { return manager_listens_at(port, 0); }
+
+enum { KEPT_MOST = 16 };
+
+static struct {
+	bool later;
+	unsigned count;
+	uint64_t word[KEPT_MOST];
+} kept; /* between manager_listens_later() and manager_listens_now() */
+
 int manager_listens_at(uint16_t port, uint32_t ipv4)
 {
-	return platform_manager_word(MANAGER_SERVING, (uint64_t)ipv4 << 32 | port);
+	const uint64_t word = (uint64_t)ipv4 << 32 | port;
+
+	if (!kept.later)
+		return platform_manager_word(MANAGER_SERVING, word);
+	if (kept.count < KEPT_MOST)
+		kept.word[kept.count++] = word;
+	return 0;
 }
+
+void manager_listens_later(void) { kept.later = true; }
+
+void manager_listens_now(void)
+{
+	kept.later = false;
+	for (; kept.count; kept.count--)
+		platform_manager_word(MANAGER_SERVING, kept.word[kept.count - 1]);
+}
+
 int manager_await(const char *name) { return platform_manager_text(MANAGER_AWAIT, name, strlen(name), 0); }
 
 int manager_sample(void) { return platform_manager_word(MANAGER_SAMPLE, 0); }

@@ -24,6 +24,13 @@ int manager_listens(uint16_t port);
  * alone does not serve. The socket layer calls it at listen(). */
 int manager_listens_at(uint16_t port, uint32_t ipv4);
 
+/*
+ * Keep what manager_listens_at() would say from now on, and say it: for a program that listens before it has loaded
+ * what it serves. Of more than 16 ports in between, the first 16 are said.
+ */
+void manager_listens_later(void);
+void manager_listens_now(void);
+
 /* Wait until the application `name` ("redis@2") serves. */
 int manager_await(const char *name);
 
