@@ -352,11 +352,12 @@ def test_page() -> None:
         assert keys and all(f"| `{key}` |" in text for key in keys)
 
 
-def test_page_examples() -> None:
+def test_page_examples(tmp_path: Path) -> None:
     """every example in docs/deployments.md is a deployment"""
     blocks = [part.split("```")[0] for part in (ROOT / "docs/deployments.md").read_text().split("```toml\n")[1:]]
-    assert len(blocks) == 4
-    made = [parse(block) for block in blocks]
+    (tmp_path / "data").mkdir()
+    assert len(blocks) == 5
+    made = [parse(block, folder=tmp_path) for block in blocks]
     assert made[1].locks == ("clh", "mcs") and made[1].redis and made[1].redis.cpus == (1, 2, 8, 9)
 
 
