@@ -492,7 +492,7 @@ static void configuration(void)
 	CHECK(last_answer == 0 && last_word[0] == 1234);
 	request(HONEST, MANAGER_CONFIG, 0, 0, true);
 	CHECK(last_answer == SKERRY_TRUNCATED);
-	family_request(0, MANAGER_CONFIG, 0, 0, 0);
+	message_serve(&(struct message){ .badge = HONEST + 1, .info = message_info(MANAGER_CONFIG, 0, 3) });
 	CHECK(last_answer == SKERRY_TRUNCATED);
 }
 
