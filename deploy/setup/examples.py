@@ -7,24 +7,19 @@ that has the unpacked sources by name; OUTPUT, the example's folder, which gets 
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-import subprocess
-from collections.abc import Iterable
 from pathlib import Path
 
 from deploy.base.atomic_files import write_text
 from deploy.base.errors import Failure
-from deploy.base.paths import BUILD, LOGS, ROOT, THIRD_PARTY
+from deploy.base.paths import BUILD, LOGS, ROOT
 from deploy.base.terminal import Output
-from deploy.setup import needs, sources
-from deploy.setup.build import build_lock, complain, ensure_built
+from deploy.setup import libraries, needs, recipes, sources
+from deploy.setup.build import build_lock, ensure_built
+from deploy.setup.recipes import COMPILED_WITH, WRAPPER, digest
 from topology.errors import InputError
 
 EXAMPLES = ROOT / "examples"
-WRAPPER = BUILD / needs.WRAPPER
-COMPILED_WITH = (WRAPPER, ROOT / "apps/libc/skerry-cc.specs", BUILD / needs.NAMES)  # the last came with musl's headers
 LINKED_WITH = (BUILD / needs.LAYER, WRAPPER.parent / "sysroot/lib/libc.a")
 
 
@@ -41,23 +36,19 @@ def named(folder: str) -> str:
     return path.name
 
 
-def _digest(files: Iterable[Path], *texts: str) -> str:
-    digest = hashlib.sha256(chr(0).join(texts).encode())
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 def ensure(output: Output, name: str) -> bool:
     """Builds the example; false if it is up to date. Objects are kept while compiler, headers and sources are the
     same."""
     ensure_built(output, needs.EXAMPLES.get(name, needs.COMPILER))
+    linked_too = libraries.OF_EXAMPLES.get(name, ())
+    for library in linked_too:
+        libraries.ensure(output, library)
     with build_lock(output):
         sources.ensure(output, name)
         work, folder = BUILD / "examples" / name, EXAMPLES / name
         stamp = work / ".built-with"
-        compiled = _digest([*COMPILED_WITH, folder / "build.sh"], *(source.sha256 for source in sources.needed(name)))
-        linked = _digest([*LINKED_WITH, *folder.glob("*.[ch]")])
+        compiled = digest([*COMPILED_WITH, folder / "build.sh"], *(source.sha256 for source in sources.needed(name)))
+        linked = digest([*LINKED_WITH, *folder.glob("*.[ch]")], *libraries.built(linked_too))
         before = stamp.read_text().split() if stamp.exists() else ["", ""]
         if before == [compiled, linked] and any(folder.glob("*.elf")):
             return False
@@ -72,20 +63,7 @@ def ensure(output: Output, name: str) -> bool:
 
 
 def _run(folder: Path, work: Path) -> None:
-    log = LOGS / f"example-{folder.name}.log"
-    variables = {"CC": str(WRAPPER), "SOURCES": str(THIRD_PARTY), "OUTPUT": str(folder)}
-    with log.open("w") as file:
-        process = subprocess.Popen(
-            ["sh", "-eu", str(folder / "build.sh")],
-            cwd=work, env=os.environ | variables, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        try:
-            process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
-    if process.returncode:
-        raise complain(f"examples/{folder.name} could not be built", log)
+    recipes.run(folder / "build.sh", work, {"OUTPUT": str(folder)}, LOGS / f"example-{folder.name}.log",
+                f"examples/{folder.name}")
     if not any(folder.glob("*.elf")):
         raise Failure(f"{folder / 'build.sh'} has made no program (*.elf) in {folder}")

@@ -19,7 +19,7 @@ from deploy.setup import apt
 
 LIST = Path(__file__).with_name("sources.toml")
 DOWNLOADS = THIRD_PARTY / "downloads"
-STAMP = ".skerry-sha256"  # in the unpacked tree: the tarball that it came from
+STAMP = ".skerry-sha256"  # in the unpacked tree: the tarball that it came from, and the parts of it
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,9 @@ class Source:
     name: str
     tarball: str
     sha256: str
-    example: str | None = None  # of examples/, which alone needs it; None: the build does
+    example: str | None = None  # of examples/, or a library (libraries.py), which alone needs it; None: the build does
+    inner: str | None = None  # the tarball within the tarball that has the sources
+    parts: tuple[str, ...] = ()  # of its first folder, what is unpacked; nothing: all
 
     @property
     def tree(self) -> Path:
@@ -40,14 +42,20 @@ class Source:
         letters = self.name[:4] if self.name.startswith("lib") else self.name[:1]
         return f"pool/main/{letters}/{self.name}/{self.tarball}"
 
+    @property
+    def made_of(self) -> str:
+        """Returns what the stamp of an unpacked tree has."""
+        return " ".join([self.sha256, *self.parts])
+
     def is_unpacked(self) -> bool:
         stamp = self.tree / STAMP
-        return stamp.exists() and stamp.read_text().strip() == self.sha256
+        return stamp.exists() and stamp.read_text().strip() == self.made_of
 
 
 def needed(example: str | None = None) -> list[Source]:
     """Lists the sources that the build needs, or an example of this name."""
-    sources = [Source(name, **fields) for name, fields in tomllib.loads(LIST.read_text()).items()]
+    sources = [Source(name, **fields | {"parts": tuple(fields.get("parts", ()))})
+               for name, fields in tomllib.loads(LIST.read_text()).items()]
     return [source for source in sources if source.example == example]
 
 
@@ -78,18 +86,30 @@ def _touch(tree: Path) -> None:
         os.utime(path, ns=(now, now), follow_symlinks=False)
 
 
+def _tar(source: Source, words: list[str]) -> None:
+    done = subprocess.run(["tar", *words, "--no-same-owner"], capture_output=True, text=True)
+    if done.returncode:
+        # the last says that there was an error
+        first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")
+        raise Failure(f"{source.tarball} cannot be unpacked: {first}")
+
+
 def unpack(source: Source) -> None:
+    """Unpacks a source's tarball into its tree, or nothing; raises Failure with the first line of tar's."""
     with whole_folder(source.tree) as fresh:
-        tar = ["tar", "-xf", str(DOWNLOADS / source.tarball), "-C", str(fresh), "--strip-components=1",
-               "--no-same-owner"]
-        done = subprocess.run(tar, capture_output=True, text=True)
-        if done.returncode:
-            # the last says that there was an error
-            first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")
-            raise Failure(f"{source.tarball} cannot be unpacked: {first}")
+        archive = DOWNLOADS / source.tarball
+        if source.inner:
+            _tar(source, ["-xf", str(archive), "-C", str(fresh), "--strip-components=1", "--wildcards",
+                          f"*/{source.inner}"])
+            archive = fresh / source.inner
+        chosen = ["--exclude=testsuite/*/*", "--wildcards", "--no-wildcards-match-slash"] if source.parts else []
+        _tar(source, ["-xf", str(archive), "-C", str(fresh), "--strip-components=1", *chosen,
+                      *(f"*/{part}" for part in source.parts)])
+        if source.inner:
+            archive.unlink()
         if source.example is None:
             _touch(fresh)
-        write_text(fresh / STAMP, source.sha256 + "\n")
+        write_text(fresh / STAMP, source.made_of + "\n")
 
 
 def ensure(output: Output, example: str | None = None) -> None:

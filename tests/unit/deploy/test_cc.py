@@ -13,7 +13,7 @@ from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.terminal import Output
 from deploy.cli.main import make_app
-from deploy.setup import examples, needs, sources
+from deploy.setup import examples, libraries, needs, recipes, sources
 from deploy.tools.fuzz.target import Target
 from tests.pages.reader import CORPUS, cut_off, unchanged
 from topology.errors import InputError
@@ -180,6 +180,66 @@ def test_what_always_fails(name: str, call: str | None, folder: Path) -> None:
     assert "warning" not in warnings or call
 
 
+# ---- `skerry cc -fopenmp`, whose library `skerry build openmp` makes of GCC's source. ----
+
+PARALLEL = "int main(void)\n{\n\tint sum = 0;\n\t#pragma omp parallel reduction(+ : sum)\n\tsum++;\n\treturn !sum;\n}\n"
+
+
+@pytest.fixture
+def without_openmp(folder: Path) -> Path:
+    """Returns a copy of skerry-cc that finds no library of OpenMP."""
+    text, count = re.subn("^openmp='.*'$", f"openmp='{folder}/none'", WRAPPER.read_text(), flags=re.MULTILINE)
+    assert count == 1
+    (folder / "skerry-cc").write_text(text)
+    (folder / "skerry-cc").chmod(0o755)
+    (folder / "parallel.c").write_text(PARALLEL)
+    return folder / "skerry-cc"
+
+
+@pytest.mark.parametrize("words", [("-fopenmp", "parallel.c"), ("--cores", "-c", "-fopenmp", "parallel.c"),
+                                   ("-ftree-parallelize-loops=4", "parallel.c")], ids=" ".join)
+def test_openmp_is_not_built(words: tuple[str, ...], without_openmp: Path, folder: Path) -> None:
+    """skerry cc: -fopenmp without its library is refused in one line that says what builds it"""
+    done = subprocess.run([without_openmp, *words, "-o", "out"], cwd=folder, capture_output=True, text=True)
+    named = next(word for word in words if word.startswith("-f"))
+    assert (done.returncode, done.stdout) == (2, "") and not (folder / "out").exists()
+    assert done.stderr == (f"skerry-cc: {named}: libgomp is not built; `./skerry build openmp` builds it\n")
+
+
+def test_openmp_of_the_host(without_openmp: Path, folder: Path) -> None:
+    """skerry cc: -fopenmp of a response file does not link the compiler's own library; -fopenmp-simd needs none"""
+    (folder / "words").write_text("-fopenmp parallel.c -o out\n")
+    done = subprocess.run([without_openmp, "@words"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode and f"{folder}/none/lib/libgomp.a" in done.stderr and not (folder / "out").exists()
+    subprocess.run([without_openmp, "-fopenmp-simd", "parallel.c", "-o", "out"], cwd=folder, check=True)
+
+
+def test_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a library is built anew after its script or its compiler changed, left alone else, and kept where a script
+    fails"""
+    script, compiler = tmp_path / "tree/apps/libc/openmp/build.sh", tmp_path / "compiler"
+    script.parent.mkdir(parents=True)
+    script.write_text("mkdir \"$OUTPUT/lib\"\necho first >\"$OUTPUT/lib/libgomp.a\"\n")
+    compiler.write_text("first")
+    monkeypatch.setattr(recipes, "COMPILED_WITH", (compiler,))
+    for name, value in {"ROOT": tmp_path / "tree", "BUILD": tmp_path / "build", "LOGS": tmp_path,
+                        "ensure_built": lambda output, needed: None}.items():
+        monkeypatch.setattr(libraries, name, value)
+    monkeypatch.setattr("deploy.setup.build.BUILD", tmp_path / "build")
+    monkeypatch.setattr(sources, "ensure", lambda output, example: None)
+    output, made = Output(True), tmp_path / "build/apps/libc/openmp/lib/libgomp.a"
+    assert libraries.ensure(output, "openmp") and not libraries.ensure(output, "openmp")
+    compiler.write_text("second")
+    assert libraries.ensure(output, "openmp") and not libraries.ensure(output, "openmp")
+    script.write_text("false\n")
+    with pytest.raises(Failure, match="openmp could not be built"):
+        libraries.ensure(output, "openmp")
+    assert made.read_text() == "first\n"
+    script.write_text("true\n")
+    with pytest.raises(Failure, match="has made no lib/libgomp.a"):
+        libraries.ensure(output, "openmp")
+
+
 # ---- Examples, and pages that are followed. ----
 
 
@@ -245,6 +305,7 @@ def test_sources() -> None:
     assert {source.name for source in sources.needed()} == {"redis", "lwip", "musl"}
     for name in ("lua", "sqlite", "memcached", "nginx"):
         assert name in examples.names() and sources.needed(name)
+    assert set(libraries.OF_EXAMPLES) <= set(examples.names()) and sources.needed(libraries.SOURCE)
 
 
 # ---- docs/libvirt.md shows commands that exist, with options that they have ----

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -386,6 +387,27 @@ def test_half_a_source_is_none(error: str, reported: str, tmp_path: Path, monkey
         sources.unpack(sources.Source("lwip", "lwip.tar", "0"))
     assert str(failure.value) == f"lwip.tar cannot be unpacked: {reported}"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_tarball_within_a_tarball(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """of a tarball within a tarball its parts alone are unpacked, those in its first folder, without tests;
+    a part that is not there is named"""
+    for path in ("gcc-1/lib/a.c", "gcc-1/lib/testsuite/x", "gcc-1/lib/testsuite/y/t.c", "gcc-1/other/b.c",
+                 "gcc-1/other/lib/c.c"):
+        (tmp_path / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / path).write_text(path)
+    (tmp_path / "outer/x").mkdir(parents=True)
+    subprocess.run(["tar", "-C", tmp_path / "in", "-cJf", tmp_path / "outer/x/gcc-1.tar.xz", "gcc-1"], check=True)
+    subprocess.run(["tar", "-C", tmp_path / "outer", "-czf", tmp_path / "gcc.tar", "x"], check=True)
+    monkeypatch.setattr(sources, "THIRD_PARTY", tmp_path)
+    monkeypatch.setattr(sources, "DOWNLOADS", tmp_path)
+    source = sources.Source("gcc", "gcc.tar", "0", "gcc", "gcc-1.tar.xz", ("lib",))
+    sources.unpack(source)
+    assert source.is_unpacked() and not replace(source, parts=("lib", "other")).is_unpacked()
+    files = {path.relative_to(source.tree).as_posix() for path in source.tree.rglob("*") if path.is_file()}
+    assert files == {"lib/a.c", "lib/testsuite/x", sources.STAMP}
+    with pytest.raises(Failure, match="gcc.tar cannot be unpacked: .*absent: Not found in archive"):
+        sources.unpack(replace(source, parts=("lib", "absent")))
 
 
 def test_other_sources_are_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ from deploy.base import process
 from deploy.base.choices import argument, files
 from deploy.base.paths import BUILD, ROOT
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.setup import examples, needs
+from deploy.setup import examples, libraries, needs
 from deploy.setup.build import ensure_built
 
-Example = Annotated[str | None, argument("[EXAMPLE]", "Only a program of examples/, by its folder.",
+Example = Annotated[str | None, argument("[EXAMPLE]", "Only a program of examples/, by its folder, or openmp.",
                                          shell_complete=files())]
 
 
@@ -21,13 +21,18 @@ def build(example: Example = None, quiet: Quiet = False, json: Json = None) -> N
     """Set up and build everything: Debian packages, third-party sources, kernel images, programs.
 
     It takes a second or two if everything is up to date. With a folder of examples/, what this program needs is set up
-    and the folder's build.sh makes it, from Debian's sources and with `skerry cc`.
+    and the folder's build.sh makes it, from Debian's sources and with `skerry cc`. `openmp` is the library of
+    `skerry cc -fopenmp`: its source, GCC's, is 87 MB.
     """
     output = Output(quiet, json)
     start = time.monotonic()
     if example is None:
         ensure_built(output, needs.EVERYTHING)
         made = BUILD
+    elif example in libraries.ARCHIVES:
+        process.heed_signals()
+        libraries.ensure(output, example)
+        made = BUILD / "apps/libc" / example
     else:
         process.heed_signals()
         name = examples.named(example)
