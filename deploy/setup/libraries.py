@@ -17,13 +17,14 @@ from deploy.setup import needs, recipes, sources
 from deploy.setup.build import build_lock, ensure_built
 
 SOURCE = "gcc"  # `example` in sources.toml
-ARCHIVES = {"openmp": "lib/libgomp.a"}  # below build/apps/libc/NAME, where skerry-cc looks for it
+ARCHIVES = {"openmp": "lib/libgomp.a", "c++": "lib/libstdc++.a"}  # below build/apps/libc/NAME: for skerry-cc
+NEEDS = {"c++": needs.CPLUSPLUS}
 OF_EXAMPLES = {"openmp": ("openmp",)}   # of examples/: the libraries that they are linked with
 
 
 def ensure(output: Output, name: str) -> bool:
     """Builds the library; false if it is up to date. Raises Failure where it cannot be built."""
-    ensure_built(output, needs.COMPILER)
+    ensure_built(output, NEEDS.get(name, needs.COMPILER))
     with build_lock(output):
         sources.ensure(output, SOURCE)
         folder, made = ROOT / "apps/libc" / name, BUILD / "apps/libc" / name

@@ -100,6 +100,7 @@ EVERYTHING = (
 NAMES_OF_TESTS = _of((CHECKER,))  # a configured build, which has the components' tests
 FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/tools/fuzz/target.py)
 COMPILER = _of(LIBRARIES)
+CPLUSPLUS = COMPILER | _of((), "c++")
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
 MODELLED = _of(("emulator/modelled.so", "emulator/modelled-preload.so"))
 BESIDE_LINUX = _of(LINUX)

@@ -117,7 +117,7 @@ def wrapper() -> str:
         "KERNEL_INCLUDE": "$here/include/kernel",
         "GCC": "gcc", "SPECS": "$here/lib/skerry-cc.specs", "LAYER": "$here/lib/skerry-layer",
         "ALONE": "$here/lib/skerry-layer-alone",
-        "LINUX": "$here/lib/skerry-for-linux", "OPENMP": "$here/openmp",
+        "LINUX": "$here/lib/skerry-for-linux", "OPENMP": "$here/openmp", "CPLUSPLUS": "$here/c++",
     }  # fmt: skip
     text = re.sub(r"'@(\w+)@(/?[\w/]*)'", lambda place: f'"{values[place[1]]}{place[2]}"', WRAPPER.read_text())
     if left := re.search(r"@\w+@", text):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of your own: `skerry cc` as configure scripts use it, the examples, pages that are followed."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -109,10 +110,19 @@ def test_cplusplus(folder: Path, words: tuple[str, ...]) -> None:
     named = next(word for word in words if "a." in word or "c++" in word or word[0] == "@")
     assert (done.returncode, done.stdout) == (2, "")
     assert (
-        done.stderr == f"skerry-cc: {named}: is C++, and this compiler is for C: there is no C++ library for programs "
-        f"that run on Skerry\n"
+        done.stderr == f"skerry-cc: {named}: is C++, and this compiler is for C; `skerry c++` is for C++\n"
     )
     assert sorted(folder.iterdir()) == before
+
+
+def test_cplusplus_is_not_built(folder: Path) -> None:
+    """skerry c++: without its library it is refused in one line that says what builds it, and nothing is compiled with
+    that of the host"""
+    (folder / "a.cc").write_text("int main() { return 0; }\n")
+    done = subprocess.run([WRAPPER, "--c++", "--cores", "a.cc", "-o", "out"], cwd=folder, capture_output=True,
+                          text=True, env=os.environ | {"SKERRY_CPLUSPLUS": str(folder / "none")})
+    assert (done.returncode, done.stdout) == (2, "") and not (folder / "out").exists()
+    assert done.stderr == "skerry-cc: --c++: libstdc++ is not built; `./skerry build c++` builds it\n"
 
 
 def test_names_of_cplusplus(folder: Path) -> None:

@@ -61,7 +61,7 @@ def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     packages.ensure(Output(), needs.FUZZ.groups)
     assert ("say", "Debian packages to install: clang libclang-rt-dev (to fuzz)") == machine.done[0]
     assert machine.present == every("qemu", "image", "topology", "fuzz")
-    packages.ensure(Output(), (needs.EVERYTHING | needs.PROOFS).groups)
+    packages.ensure(Output(), (needs.EVERYTHING | needs.PROOFS | needs.CPLUSPLUS).groups)
     assert machine.present == {package.name for package in packages.in_groups()}, "a group that nobody needs"
     machine.done.clear()
     packages.ensure(Output(), needs.EVERYTHING.groups)

@@ -13,7 +13,7 @@ from deploy.base.terminal import Json, Output, Quiet, version
 from deploy.setup import examples, libraries, needs
 from deploy.setup.build import ensure_built
 
-Example = Annotated[str | None, argument("[EXAMPLE]", "Only a program of examples/, by its folder, or openmp.",
+Example = Annotated[str | None, argument("[EXAMPLE]", "Only a program of examples/, by its folder, or openmp, c++.",
                                          shell_complete=files())]
 
 
@@ -22,7 +22,7 @@ def build(example: Example = None, quiet: Quiet = False, json: Json = None) -> N
 
     It takes a second or two if everything is up to date. With a folder of examples/, what this program needs is set up
     and the folder's build.sh makes it, from Debian's sources and with `skerry cc`. `openmp` is the library of
-    `skerry cc -fopenmp`: its source, GCC's, is 87 MB.
+    `skerry cc -fopenmp`, `c++` that of `skerry c++`: their source, GCC's, is 87 MB.
     """
     output = Output(quiet, json)
     start = time.monotonic()

@@ -21,6 +21,7 @@ def cc(context: typer.Context, quiet: Quiet = False) -> None:
     Programs become static executables with fixed addresses, which [[program]] elf = "FILE" of a deployment runs. A
     configure script or Makefile takes it as CC="/path/to/skerry cc". --without-net, first, leaves the network out, and
     --cores, before that, is for programs whose threads use several cores, --processes for programs that fork.
+    `skerry c++` is the same for C++.
     """
     process.heed_signals()
     if not context.args:
