@@ -15,7 +15,6 @@ from topology.units import MIB
 pytestmark = pytest.mark.campaign  # the source is 87 MB
 SOURCE = ROOT / "tests/programs/cplusplus.cc"
 CROSS = BUILD / "apps/libc/c++/cross.ini"
-TOOLCHAIN = CROSS.with_name("toolchain.cmake")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -55,20 +54,4 @@ def test_meson(tmp_path: Path) -> None:
                   ["compile", "-C", tmp_path / "out"]):
         done = subprocess.run(["meson", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
-    check_booted(tmp_path / "out/one", 1, "clh")
-
-
-@pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake here")
-@pytest.mark.limit(900)
-def test_cmake(tmp_path: Path) -> None:
-    """CMake builds a C++ program by the toolchain file, and it runs"""
-    (tmp_path / "in").mkdir()
-    shutil.copy(SOURCE, tmp_path / "in")
-    (tmp_path / "in/CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.18)\nproject(one C CXX)\nset(CMAKE_CXX_STANDARD 20)\nfind_package(Threads "
-        "REQUIRED)\nadd_executable(one cplusplus.cc)\ntarget_link_libraries(one Threads::Threads)\n")
-    for words in (["-S", tmp_path / "in", "-B", tmp_path / "out", f"-DCMAKE_TOOLCHAIN_FILE={TOOLCHAIN}"],
-                  ["--build", tmp_path / "out"]):
-        done = subprocess.run(["cmake", *words], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
     check_booted(tmp_path / "out/one", 1, "clh")
