@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Make the profiles of Redis and hiredis anew: after a change of their sources, of the compiler or of its options. Both
-# are built as always, but instrumented and for this host, and Redis serves a short load of the YCSB client on the
-# loopback interface. Two runs differ by a few counts, because timers run in between: the profiles are committed, so
-# that all builds use the same.
-#   ninja -C build train-profiles    calls this so, and takes some three minutes of processor time:
+# Make the profiles of Redis and hiredis, or of Valkey, anew: after a change of their sources, of the compiler or of its
+# options. Both are built as always, but instrumented and for this host, and Redis serves a short load of the YCSB
+# client on the loopback interface. Two runs differ by a few counts, because timers run in between: the profiles are
+# committed, so that all builds use the same.
+#   ninja -C build train-profiles    (or train-valkey) calls this so, and takes some three minutes of processor time:
 #   train.sh REDIS WORK SKERRY-CC OPTIMIZATION CLIENT-SOURCE...
-# REDIS: the folder of its sources. With musl, as for Skerry, and with glibc, as for the Linux guest.
+# REDIS: the folder of its sources, or of Valkey's. With musl, as for Skerry, and with glibc, as for the Linux guest.
 set -eu
 
 own=$(dirname "$(realpath "$0")")
@@ -18,6 +18,9 @@ skerry_cc=$(realpath "$3")
 optimization=$4
 shift 4
 port=${SKERRY_TRAINING_PORT:-17431}
+. "$own/../redis/engine.sh"
+profile_of=$own/../redis/profile
+[ "$engine" = redis ] || profile_of=$profile_of-$engine
 limits=$("$own/short-values.py" limits)
 
 # The instrumented Redis $work/redis-server and client $work/ycsb; the compiler is $work/cc.
@@ -62,6 +65,6 @@ for libc in musl glibc; do
 	build "$@"
 	run
 	find "$work/redis" -name '*.gcda' ! -path "$work/redis/src/*" -delete # our files, and Lua, which has options of its own
-	"$own/profile.py" read "$own/../redis/profile-$libc.json" "$work/redis"
-	"$own/profile.py" read "$own/../ycsb/profile-$libc.json" "$work/deps/hiredis"
+	"$own/profile.py" read "$profile_of-$libc.json" "$work/redis"
+	[ "$engine" != redis ] || "$own/profile.py" read "$own/../ycsb/profile-$libc.json" "$work/deps/hiredis"
 done

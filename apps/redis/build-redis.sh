@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Build redis-server from its unmodified sources, with its own Makefile and our compiler, in a copy of its tree; with
-# data.c around what loads and saves data, no-disk.c in place of what cannot save, settings.c and replication.c around
-# settings and commands that ask for what is not there, out-of-memory.c around what reports that no memory is left, and
-# block-alignment.c.
+# Build redis-server or valkey-server, whichever SOURCE has, from its unmodified sources, with its own Makefile and our
+# compiler, in a copy of its tree; with data.c around what loads and saves data, no-disk.c in place of what cannot save,
+# settings.c and replication.c around settings and commands that ask for what is not there, out-of-memory.c around what
+# reports that no memory is left, and block-alignment.c.
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE STAMP                         its objects
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE OUTPUT OUTPUT-WITH-SYMBOLS    then the program
-# PROFILE: a JSON file of ../profile/profile.py, or an empty file. What is already compiled in WORK is kept as long as the
-# compiler, the profile, musl's headers and the source are the same; the program is always linked anew, for
-# the libraries that the compiler adds may be newer.
+# PROFILE: a JSON file of ../profile/profile.py, or an empty file. Valkey is compiled with -DVALKEY: a few
+# names differ. What is already compiled in WORK is kept as long as the compiler, the profile, musl's headers and the
+# source are the same; the program is always linked anew, for the libraries that the compiler adds may be newer.
 set -eu
 
 source=$(realpath "$1")
@@ -23,6 +23,7 @@ stamp=$work/.built-with
 headers=$(dirname "$compiler")/syscall-names.h # made together with musl's headers
 own=$(dirname "$(realpath "$0")")
 tools=$own/../profile
+. "$own/engine.sh"
 key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$own/data.h" \
 	"$own/../libc/include/skerry/malloc.h" \
 	"$tools/use-profile.sh" "$tools/profile.py" "$profile" "$source/src/version.h" "$headers" | sha256sum)
@@ -31,12 +32,13 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
 	cp -R "$source" "$work"
 fi
 . "$own/../profile/use-profile.sh"
-targets=redis-server
-[ -n "$symbols" ] || targets=$(sed -n 's/^REDIS_SERVER_OBJ=//p' "$work/src/Makefile")
-rm -f "$work/src/redis-server"
+targets=$engine-server
+[ -n "$symbols" ] || targets=$(sed -n 's/^\(REDIS\|ENGINE\)_SERVER_OBJ=//p' "$work/src/Makefile")
+rm -f "$work/src/$engine-server"
 log=$work/build.log
 objects=
 definitions="-DUSE_MALLOC_USABLE_SIZE -include $own/wrapped.h"
+[ "$engine" = redis ] || definitions="-DVALKEY $definitions"
 for file in data no-disk settings replication out-of-memory block-alignment; do
 	includes=
 	if grep -q '^#include "server.h"' "$own/$file.c"; then # Redis's own headers, with its own macros
@@ -49,7 +51,7 @@ for file in data no-disk settings replication out-of-memory block-alignment; do
 	objects="$objects $(realpath "$work")/$file.o"
 done
 wrapped=
-for function in $(sed -n 's/^__attribute__((noipa)) [a-z]* \([A-Za-z_]*\)(.*/\1/p' "$own/wrapped.h"); do
+for function in $(sed -n 's/^__attribute__((noipa)) [a-z]* \([A-Za-z_]*\)(.*/\1/p' "$own/wrapped.h" | sort -u); do
 	wrapped="$wrapped -Wl,--wrap=$function"
 done
 # Redis asks git for its revision: it must not find that of the repository around it. USE_MALLOC_USABLE_SIZE makes it
@@ -68,5 +70,5 @@ if [ -z "$symbols" ]; then
 	echo "$key" >"$output"
 	exit
 fi
-strip -o "$output" "$work/src/redis-server"
-cp "$work/src/redis-server" "$symbols"
+strip -o "$output" "$work/src/$engine-server"
+cp "$work/src/$engine-server" "$symbols"

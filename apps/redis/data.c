@@ -13,10 +13,10 @@
 
 void __real_aofLoadManifestFromDisk(void);
 int __real_aofDelHistoryFiles(void);
-int __real_rdbSave(int request, char *name, rdbSaveInfo *replication);
+int __real_rdbSave(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
 void __wrap_aofLoadManifestFromDisk(void);
 int __wrap_aofDelHistoryFiles(void);
-int __wrap_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication);
+int __wrap_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
 int __wrap_rewriteAppendOnlyFileBackground(void);
 
 int is_in_volume(const char *path)
@@ -71,14 +71,14 @@ void __wrap_aofLoadManifestFromDisk(void)
 }
 
 /* Saves what a rule of `save` asks for in this process: clients wait meanwhile. */
-int __wrap_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication)
+int __wrap_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication RDB_FLAGS)
 {
 	server.stat_rdb_saves++;
 	server.dirty_before_bgsave = server.dirty;
 	server.lastbgsave_try = time(NULL);
 	if (!keeps_data())
 		return C_ERR;
-	return server.lastbgsave_status = __real_rdbSave(request, name, replication);
+	return server.lastbgsave_status = __real_rdbSave(request, name, replication RDB_FLAGS_GIVEN);
 }
 
 /* Refused before anything is done: Redis would begin a new part of its log at each try. */

@@ -10,11 +10,11 @@
 void __real_aclCommand(client *);
 void __wrap_aclCommand(client *);
 void __real_saveCommand(client *);
-int __real_rdbSave(int request, char *name, rdbSaveInfo *replication);
+int __real_rdbSave(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
 void __wrap_saveCommand(client *);
 void __wrap_bgsaveCommand(client *);
 void __wrap_bgrewriteaofCommand(client *);
-int __wrap_rdbSave(int request, char *name, rdbSaveInfo *replication);
+int __wrap_rdbSave(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
 
 static const char reason[] = "This instance has no disk to save to: its data lives as long as its process";
 
@@ -46,10 +46,10 @@ void __wrap_aclCommand(client *c)
 }
 
 /* SHUTDOWN SAVE without a volume: the answer is an error that refers to the log, and the instance lives on. */
-int __wrap_rdbSave(int request, char *name, rdbSaveInfo *replication)
+int __wrap_rdbSave(int request, char *name, rdbSaveInfo *replication RDB_FLAGS)
 {
 	if (keeps_data())
-		return __real_rdbSave(request, name, replication);
+		return __real_rdbSave(request, name, replication RDB_FLAGS_GIVEN);
 	serverLog(LL_WARNING, "%s", reason);
 	return C_ERR;
 }

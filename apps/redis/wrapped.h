@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In front of each source of Redis.
+ * In front of each source of Redis, and of Valkey, whose build defines VALKEY.
  *
  * The functions that data.c, no-disk.c, settings.c, replication.c and out-of-memory.c take the place of (--wrap in
  * build-redis.sh), declared in front of Redis's own declarations: optimised at link time they would be inlined where
@@ -16,11 +16,21 @@
 struct client;
 struct rdbSaveInfo;
 
+/* Names and parameters that Valkey 8 has in place of those of Redis 7. */
+#ifdef VALKEY
+#define masterhost primary_host
+#define RDB_FLAGS       , int flags
+#define RDB_FLAGS_GIVEN , flags
+#else
+#define RDB_FLAGS
+#define RDB_FLAGS_GIVEN
+#endif
+
 __attribute__((noipa)) void saveCommand(struct client *);
 __attribute__((noipa)) void bgsaveCommand(struct client *);
 __attribute__((noipa)) void bgrewriteaofCommand(struct client *);
-__attribute__((noipa)) int rdbSave(int request, char *name, struct rdbSaveInfo *replication);
-__attribute__((noipa)) int rdbSaveBackground(int request, char *name, struct rdbSaveInfo *replication);
+__attribute__((noipa)) int rdbSave(int request, char *name, struct rdbSaveInfo *replication RDB_FLAGS);
+__attribute__((noipa)) int rdbSaveBackground(int request, char *name, struct rdbSaveInfo *replication RDB_FLAGS);
 __attribute__((noipa)) int rewriteAppendOnlyFileBackground(void);
 __attribute__((noipa)) void aofLoadManifestFromDisk(void);
 __attribute__((noipa)) int aofDelHistoryFiles(void);

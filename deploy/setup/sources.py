@@ -8,6 +8,7 @@ import os
 import subprocess
 import time
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Source:
     example: str | None = None  # of examples/, or a library (libraries.py), which alone needs it; None: the build does
     inner: str | None = None  # the tarball within the tarball that has the sources
     parts: tuple[str, ...] = ()  # of its first folder, what is unpacked; nothing: all
+    server: str | None = None  # of [redis], which alone needs it
 
     @property
     def tree(self) -> Path:
@@ -52,11 +54,12 @@ class Source:
         return stamp.exists() and stamp.read_text().strip() == self.made_of
 
 
-def needed(example: str | None = None) -> list[Source]:
-    """Lists the sources that the build needs, or an example of this name."""
+def needed(example: str | None = None, servers: Collection[str] = ()) -> list[Source]:
+    """Lists the sources that the build needs for these servers beside Redis, or an example of this name."""
     sources = [Source(name, **fields | {"parts": tuple(fields.get("parts", ()))})
                for name, fields in tomllib.loads(LIST.read_text()).items()]
-    return [source for source in sources if source.example == example]
+    return [source for source in sources
+            if source.example == example and (not source.server or source.server in servers)]
 
 
 def is_intact(source: Source) -> bool:
@@ -112,8 +115,8 @@ def unpack(source: Source) -> None:
         write_text(fresh / STAMP, source.made_of + "\n")
 
 
-def ensure(output: Output, example: str | None = None) -> None:
-    for source in needed(example):
+def ensure(output: Output, example: str | None = None, servers: Collection[str] = ()) -> None:
+    for source in needed(example, servers):
         if source.is_unpacked():
             continue
         if not is_intact(source):

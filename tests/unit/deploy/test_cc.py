@@ -313,6 +313,7 @@ def test_named(example: Path) -> None:
 def test_sources() -> None:
     """the build fetches no example's sources, and each example of the list is there to build"""
     assert {source.name for source in sources.needed()} == {"redis", "lwip", "musl"}
+    assert {source.name for source in sources.needed(servers={"valkey"})} == {"redis", "lwip", "musl", "valkey"}
     for name in ("lua", "sqlite", "memcached", "nginx"):
         assert name in examples.names() and sources.needed(name)
     assert set(libraries.OF_EXAMPLES) <= set(examples.names()) and sources.needed(libraries.SOURCE)
