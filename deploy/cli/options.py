@@ -17,6 +17,7 @@ import typer
 from deploy import deployment as deployments
 from deploy.base.choices import argument, explained, files, option, words
 from deploy.deployment import Deployment, Metrics
+from deploy.deployment.engines import ENGINES
 from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.deployment.modules import REGIMES
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
@@ -63,6 +64,7 @@ Lock = Annotated[str | None, option("--lock REGIME", f"Lock regime of the kernel
 Switch = Annotated[str | None, option("--switch one|per-socket", "One network switch, on core 0, or one on each "
                                       "socket's first core.", autocompletion=words(*SWITCHES))]
 WithMetrics = Annotated[bool, option("--metrics", "Add an endpoint for Prometheus, as [metrics] in the file does.")]
+Server = Annotated[str, option("--server redis|valkey", "The server under YCSB.", autocompletion=words(*ENGINES))]
 Icount = Annotated[bool, option("--icount", "Count instructions: every run is the same (TCG only).")]
 ModelledMachine = Annotated[str | None, option("--machine NAME|FILE.toml", "A modelled machine: one of "
                                                "emulator/machines, or a file like those.",
@@ -195,6 +197,13 @@ def _of_file(args: PlanOptions, apart: bool, modelled: MachineFile | None) -> De
     if apart and adapted.switch is None:
         adapted = replace(adapted, switch=ONE_SWITCH)
     return _with_metrics(adapted) if args.metrics else adapted
+
+
+def check_server(name: str) -> str:
+    """Returns the name of a server. Raises InputError for one that there is not."""
+    if name not in ENGINES:
+        raise InputError("--server", f"'{name}' is not one of {', '.join(ENGINES)}")
+    return name
 
 
 def check_boot(boot: str) -> str:

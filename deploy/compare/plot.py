@@ -128,8 +128,8 @@ def plot(results: Sequence[Result], mode: str, output: Path, spreads: Sequence[S
     first = results[0]
     kind = bracketed(first.emulated, first.modelled["machine"] if first.modelled else None, " ")
     locks = " and ".join(dict.fromkeys(r.lock for r in results))
-    figure.suptitle(f"Redis under YCSB {first.workload.upper() if not several else ''}, {first.cores} cores, lock "
-                    f"{locks}{kind}".replace(" ,", ","),
+    figure.suptitle(f"{first.served_by} under YCSB {first.workload.upper() if not several else ''}, "
+                    f"{first.cores} cores, lock {locks}{kind}".replace(" ,", ","),
                     x=0.01, ha="left", weight="bold", size=10)  # fmt: skip
     ranged = "Whisker: 95 % over images. " * any(spread.interval for one in spreads for spread in one.values())
     figure.text(0.01, 0.01, textwrap.fill(f"{ranged}{mode}", int(20 * figure.get_figwidth())), size=6, color="#444444")

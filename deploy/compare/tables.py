@@ -80,7 +80,8 @@ def layout_table(result: Result) -> Table:
     emulated = _emulated(result)
     mark = MARK if result.counting else ""
     kernels = f"{result.clusters} kernel{'s' * (result.clusters != 1)}"
-    title = f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}"
+    load = f"{result.served_by}, YCSB {result.workload.upper()}"
+    title = f"{result.layout}: {kernels}, lock {result.lock}, {load}{emulated}"
     names = ["ops/s", "p50 µs", "p99 µs", "CPU", f"entries\n/s{mark}", f"con-\nflicts{mark}", f"wait{mark},\ncycles"]
     shown = {m: name for m, name in zip(PER_CORE, names) if m in _printed(result, dict.fromkeys(PER_CORE))}
     metrics = list(shown)
@@ -117,7 +118,7 @@ OVER_IMAGES = (
 def comparison_table(first: Result, second: Result, spreads: Mapping[str, object] = {}) -> Table:
     """`spreads`: by metric, the ratio over images, as text."""
     emulated = _emulated(first)
-    title = f"{first.layout} beside {second.layout}, YCSB {first.workload.upper()}{emulated}"
+    title = f"{first.layout} beside {second.layout}, {first.served_by}, YCSB {first.workload.upper()}{emulated}"
     of_first, of_second = _printed(first, first.metrics), _printed(second, second.metrics)
     table = _beside(title, first.layout, of_first, second.layout, of_second, first.counting is not None, spreads)
     notes = [_note([first, second]), OVER_IMAGES if spreads else None]
@@ -128,7 +129,7 @@ def comparison_table(first: Result, second: Result, spreads: Mapping[str, object
 def linux_table(first: Result, linux: Mapping[str, Any]) -> Table:
     """Skerry beside Linux, with what still differs between them."""
     emulated = _emulated(first)
-    title = f"{first.layout} beside Linux {linux['kernel']}, YCSB {first.workload.upper()}{emulated}"
+    title = f"{first.layout} beside Linux {linux['kernel']}, {first.served_by}, YCSB {first.workload.upper()}{emulated}"
     of_linux = _printed(first, linux["metrics"])
     table = _beside(title, first.layout, _printed(first, first.metrics), "Linux", of_linux, first.counting is not None)
     notes = [note] if (note := _note([first])) else []

@@ -15,6 +15,7 @@ from deploy.compare.images import Draw, Images, Spread
 from deploy.compare.interval import Interval
 from deploy.compare.prices import RATE, Bar, Study
 from deploy.compare.unpriced import kernels, locks
+from deploy.deployment.engines import PROGRAMS
 from deploy.emulator.machine_file import PAPERS, ModelledMachine, load
 from deploy.results.result import Result
 
@@ -121,8 +122,8 @@ def _load(result: Result) -> str:
     """Returns how much was done: the reader judges by it how far a ratio may be off."""
     assert result.observed and result.machine
     programs = [app["program"] for app in result.machine["applications"]]
-    servers, clients = programs.count("redis-server"), programs.count("ycsb")
-    return f"{servers} Redis, {clients} clients, {result.observed.operations:,} operations"
+    servers, clients = sum(map(programs.count, PROGRAMS)), programs.count("ycsb")
+    return f"{servers} {result.served_by}, {clients} clients, {result.observed.operations:,} operations"
 
 
 def _lock(result: Result) -> str:

@@ -95,8 +95,8 @@ def _served(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[K
     served: list[tuple[Key, int | None, KeyPath]] = []
     redis, metrics = deployment.redis, deployment.metrics
     for app in apps:
-        if app.program == "redis-server" and redis:
-            number = sum(key[0].startswith("redis@") for key, _, _ in served)
+        if app.origin == ("redis",) and redis:
+            number = sum(at[0] == "redis" for _, _, at in served)
             port = None if redis.host_port is None else redis.host_port + number
             served.append(((app.name, redis.port), port, ("redis", "host-port")))
         if app.program == "metrics" and metrics:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from deploy.deployment import keys, modules
+from deploy.deployment import engines, keys, modules
 from deploy.deployment.file_tree import FileTree, Mapped
 from deploy.deployment.keys import Whole, Words, key
 from deploy.deployment.places import Places
@@ -47,6 +47,10 @@ NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", "vo
 class Redis:
     """Instances of Redis: one on every core but the network's, so many from the second core on, or on these cores."""
 
+    server: str = key(
+        engines.REDIS.name, Words(tuple(engines.ENGINES)), kw_only=True,
+        doc="What they are: `redis`, or `valkey`, which is fetched and built when a deployment asks for it.",
+    )  # fmt: skip
     instances: int | str = key(
         EVERY_CORE, Whole(0, 64), Words((EVERY_CORE,)),
         doc="One on every core but the network's (core 0, or each socket's first, unless there is no other), or so "
@@ -63,7 +67,7 @@ class Redis:
                                 doc=HOST_PORT.format("the first instance, the next one to the second, and so on"))
     args: tuple[str, ...] = key(
         tuple(REDIS_ARGS), keys.ARGUMENTS,
-        doc="Arguments of redis-server, behind `--port` and the limits that follow from `heap`. The default turns "
+        doc="Arguments of the server, behind `--port` and the limits that follow from `heap`. The default turns "
         "persistence off.",
     )  # fmt: skip
     stack: str = key(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from deploy.base import elf
 from deploy.base.paths import BUILD
+from deploy.deployment import engines
 from deploy.deployment.file_tree import FileTree
 from topology import drivers, regimes
 from topology.errors import InputError
@@ -23,7 +24,7 @@ PROGRAMS = {
     **{name: Path("net") / name for name in drivers.every()},
     "stack": Path("net/stack.elf"),
     "volume": Path("net/volume"),
-    "redis-server": Path("apps/redis/redis-server"),
+    **{name: engine.image for name, engine in engines.PROGRAMS.items()},
     "ycsb": Path("apps/ycsb/ycsb.elf"),
     "metrics": Path("apps/metrics/metrics.elf"),
     "posixtest": Path("apps/libc/posixtest.elf"),

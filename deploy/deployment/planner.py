@@ -12,6 +12,7 @@ from deploy.deployment import (
     Metrics,
     Program,
     Redis,
+    engines,
     modules,
     redis_data,
     redis_memory,
@@ -40,7 +41,8 @@ from topology.units import LARGE_PAGE, MIB, align_up, format_size
 SYSTEM_HEAP = 2 * MIB
 SERVER_STACK_HEAP, CLIENT_STACK_HEAP = 32 * MIB, 8 * MIB  # of stack processes
 MIXED = "mixed"  # clusters under different locks
-SERVERS = {"redis-server": Redis.port, "metrics": Metrics.port}  # and their ports unless their arguments say another
+# With their ports, unless their arguments say another.
+SERVERS = {**dict.fromkeys(engines.PROGRAMS, Redis.port), "metrics": Metrics.port}
 
 
 @dataclass
@@ -180,7 +182,7 @@ class _Applications:
         """An instance, with its clients."""
         what, load = self.deployment.redis, self.deployment.load
         assert what
-        redis = self._add("redis", "redis-server", cpu, what.heap, "redis")
+        redis = self._add(what.server, engines.ENGINES[what.server].program, cpu, what.heap, "redis")
         redis.restart = what.restart
         self._settle(redis, self._addresses.redis())
         redis.args = ["--port", str(what.port), *redis_memory.limits(what.heap, what.args), *what.args]
@@ -468,7 +470,7 @@ def _set_homes(granularity: str, cluster_map: ClusterMap) -> None:
 def plan_map(path: Path, shape: Shape | Machine | None = None, metal: Machine | None = None) -> Plan:
     """A map that somebody wrote, on `metal`, `shape`, the machine that it names, or else two sockets of two cores.
 
-    Every redis-server is forwarded, and the endpoint for Prometheus.
+    Every Redis and Valkey is forwarded, and the endpoint for Prometheus.
     """
     cluster_map = read_file(path)
     machine = metal or (emulated(shape) if shape else machine_of(cluster_map))

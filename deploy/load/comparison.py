@@ -42,6 +42,7 @@ class Comparison:
     medium: str = "iso"
     binary: str = qemu.BINARY
     stack: str = Redis.stack
+    server: str = Redis.server
     switch: str | None = None  # None: the one that suits all layouts
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
     warm: int = 0  # operations of each client before those that are measured
@@ -69,7 +70,8 @@ class Comparison:
             statistics=counting,
             switch=self.switch,
             restart=self.restart,
-            redis=Redis(heap=heap_for(self.records), stack=self.stack, args=(*Redis.args, *UNLIMITED)),
+            redis=Redis(server=self.server, heap=heap_for(self.records), stack=self.stack,
+                        args=(*Redis.args, *UNLIMITED)),
             load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE, think=self.think,
                       warm=self.warm, rate=self.rate, arrivals=self.arrivals),
         )

@@ -134,7 +134,7 @@ def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
 
 def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:
     """Measures the same instances and clients on Linux, on the same machine; returns one entry of "results"."""
-    guest = build_guest()
+    guest = build_guest(server=job.server)
     deployment = job.deployment("spanning", workload)
     result = measure_linux(deployment, LinuxOptions(accel, job.timeout.times(LINUX_PATIENCE), binary=job.binary), guest)
     idle = replace(deployment, load=Load(), shutdown="never")

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from deploy.deployment.engines import is_server
 from deploy.deployment.planner import Plan
 from deploy.machine.qemu import Forward
 
@@ -20,7 +21,7 @@ def _is_enabled(args: Sequence[str]) -> bool:
 def instances(plan: Plan, forwards: Sequence[Forward]) -> list[Forward]:
     """The ports of the host that lead to instances in cluster mode; none unless there are several."""
     reached = [forward for forward in forwards
-               if forward.is_open and plan.application(forward.application).program == "redis-server"
+               if forward.is_open and is_server(plan.application(forward.application))
                and _is_enabled(plan.application(forward.application).args)]
     return reached if len(reached) > 1 else []
 

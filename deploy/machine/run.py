@@ -21,6 +21,7 @@ from deploy.base.errors import Failure
 from deploy.base.paths import BUILD, LOGS
 from deploy.base.timeouts import Patience, Watch
 from deploy.deployment import Load, modules, volumes
+from deploy.deployment.engines import is_server
 from deploy.deployment.planner import Plan
 from deploy.machine import backtrace, image, monitor, qemu
 from deploy.machine.console_lines import By, ConsoleLines, Line, lines
@@ -296,7 +297,7 @@ class Run:
         self.wait_for(lambda: names <= {e.get("app") for e in self.events.of("serving")}, "serving", timeout)
 
     def _is_server(self, name: str) -> bool:
-        return self.plan.application(name).program == "redis-server"
+        return is_server(self.plan.application(name))
 
     def wait_done(self, timeout: Patience | None = None) -> None:
         """Until the machine powers itself off with success."""

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 
 from deploy.base.errors import Failure
+from deploy.deployment import engines
 from deploy.profile.programs import UNKNOWN, Function
 from topology import drivers
 
@@ -86,8 +87,9 @@ _BY_SOURCE = (
     ("/sysdeps/x86_64/multiarch/", "strings"),
     ("/glibc/", "glibc"),
 )
+_SERVERS = {name: engine.title for name, engine in engines.PROGRAMS.items()}
 # Where the source says nothing else: the program's own.
-_BY_PROGRAM = {"redis-server": "Redis", "ycsb": "client", "root": "manager", "vdso": "vDSO"}
+_BY_PROGRAM = {**_SERVERS, "ycsb": "client", "root": "manager", "vdso": "vDSO"}
 _LIBRARY = re.compile(r"\.so\b")
 
 APPLICATION, LIBC, NETWORK, KERNEL = "application", "libc", "network", "kernel"

@@ -171,7 +171,7 @@ def profile(
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
         how = options(qemu.TCG_COUNTED, job.timeout.times(LINUX_PATIENCE), job.binary, out, {}, on_event, build)
-        with LinuxRun(build_guest(), job.deployment(LAYOUT, workload), how) as run:
+        with LinuxRun(build_guest(server=job.server), job.deployment(LAYOUT, workload), how) as run:
             run.wait_done()
             entry = loaded(run, {})
             programs = owners(run, Path(folder), build)

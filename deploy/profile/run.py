@@ -13,6 +13,7 @@ from deploy.base.paths import BUILD
 from deploy.base.readiness import PATIENCE, first_pong
 from deploy.base.timeouts import Patience
 from deploy.deployment import Deployment, Redis, modules
+from deploy.deployment.engines import PROGRAMS
 from deploy.deployment.planner import Plan, plan
 from deploy.emulator.plugin import arguments, plugin
 from deploy.load import measure
@@ -63,13 +64,14 @@ COMMAND = "processCommand"  # Redis's function at which each command begins
 _CODE = 15  # bytes that tell Redis from other programs with code at the same address
 
 
-def deployment(shape: Shape | Machine, layout: str, lock: str) -> Deployment:
-    """Redis, and nobody in the machine that talks to it."""
-    return Deployment(name="start", shape=shape, layout=layout, lock=lock, redis=Redis(heap=64 * MIB), shutdown="never")
+def deployment(shape: Shape | Machine, layout: str, lock: str, server: str = Redis.server) -> Deployment:
+    """Returns servers alone: nobody in the machine talks to them."""
+    return Deployment(name="start", shape=shape, layout=layout, lock=lock, redis=Redis(server=server, heap=64 * MIB),
+                      shutdown="never")
 
 
-def planned(shape: Shape | Machine, layout: str, lock: str) -> Plan:
-    return plan(deployment(shape, layout, lock))
+def planned(shape: Shape | Machine, layout: str, lock: str, server: str = Redis.server) -> Plan:
+    return plan(deployment(shape, layout, lock, server))
 
 
 def profile_start(what: Plan, timeout: Patience, binary: str, on_event: Callable[[Event], None],
@@ -77,7 +79,7 @@ def profile_start(what: Plan, timeout: Patience, binary: str, on_event: Callable
     loader = Program("loader", build / modules.LOADER)
     programs = programs_of(what, build)
     first, behind = (loader.image.symbol(name).address for name in ("loader_start", "loader_end"))
-    redis = next(program for program in programs if program.name == "redis-server")
+    redis = next(program for program in programs if program.name in PROGRAMS)
     command = redis.image.symbol(COMMAND).address
     window = {"from": f"{first:x}-{behind:x}", "to": f"{command:x}:{redis.bytes_at(command, _CODE).hex()}"}
     how = Options(qemu.TCG_COUNTED, timeout, "kernel", binary=binary, build=build, on_event=on_event)

@@ -62,7 +62,7 @@ def _draw(picture: Path, counted: Profile, title: str) -> None:
 def profile_load(every: Sequence[RedisCase], stat: bool, with_linux: bool, show: Shown) -> None:
     """Under YCSB."""
     output, job, workload = show.output, every[0].job, every[0].workload
-    ensure_built(output, needed(every) | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
+    ensure_built(output, needed(every) | (needs.beside_linux(job.server) if with_linux else needs.NOTHING))
     _say_mode(job, qemu.TCG_COUNTED, output)
     measured = [_measure(one if not stat else case(job, *one.key, counting=True), output) for one in every]
     for name, (counted, _) in zip(job.layouts, measured):
@@ -105,7 +105,7 @@ def _measure(case: RedisCase, output: Output) -> tuple[Profile, Result]:
 def profile_start(job: Comparison, show: Shown) -> None:
     """Profiles a start, without a load."""
     output = show.output
-    what = run.planned(job.shape, job.layouts[0], job.lock)
+    what = run.planned(job.shape, job.layouts[0], job.lock, job.server)
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | needs.plugin("profile"))
     _say_mode(job, qemu.TCG_COUNTED, output)
     with output.progress("booting", total=1) as update:
@@ -124,10 +124,10 @@ def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_lin
                     show: Shown) -> None:
     """Profiles GETs that redis-benchmark sends from the host."""
     output, layout, accel = show.output, job.layouts[0], qemu.TCG_COUNTED_OUTSIDE
-    what = run.planned(job.shape, layout, job.lock)
+    what = run.planned(job.shape, layout, job.lock, job.server)
     needed_images = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP
         if over_tap else needs.NOTHING)
-    ensure_built(output, needed_images | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
+    ensure_built(output, needed_images | (needs.beside_linux(job.server) if with_linux else needs.NOTHING))
     _say_mode(job, accel, output)
     with Tap(what.cluster_map.network) if over_tap else nullcontext() as tap:
         entries = _from_outside(job, loads, with_linux, tap, show)

@@ -141,7 +141,9 @@ class Entry(Counted):
     layout: str = ""
     workload: str = ""
     network: str = ""  # that Linux's clients reach its servers over
-    redis: str = ""  # its version, where the file says it
+    server: str = ""  # redis or valkey, where the file says it
+    server_version: str = ""
+    redis: str = ""  # its version, in earlier files
     stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
     kind: str = ""  # a kind of deploy/results/kinds.py, where the file says it
     model: str = ""  # the model of a computed result; nothing was measured

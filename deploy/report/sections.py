@@ -9,6 +9,7 @@ from markupsafe import Markup
 from deploy.base.terminal import version
 from deploy.compare.tables import FIGURES, linux_differences
 from deploy.deployment import WORKLOADS
+from deploy.deployment.engines import ENGINES, REDIS
 from deploy.profile.components import SPLIT
 from deploy.report import figures, machine
 from deploy.report.group import Group, Value, ratio
@@ -202,6 +203,13 @@ def machines(groups: Sequence[Group]) -> Section:
     return made
 
 
+def _served(entry: Entry) -> str:
+    """Returns what the clients of an entry asked, with its version; nothing where the file does not say it."""
+    if engine := ENGINES.get(entry.server):
+        return engine.named(entry.server_version)
+    return REDIS.named(entry.redis) if entry.redis else ""
+
+
 def _told_apart(part: Sequence[Group]) -> str:
     """Behind a heading: on how many cores, under which load; the command stands under Sources."""
     entry = part[0].entry
@@ -219,7 +227,7 @@ def comparison(part: Sequence[Group], number: int) -> Section:
     if len(part) > 1:
         made.words.append(f"Columns marked ÷ are {part[0].label} divided by the named one. {once(part)}".rstrip())
     for entry in (group.entry for group in part if group.entry.system == "linux" and group.entry.network):
-        release = f"Linux is {entry.kernel}" + (f", its Redis {entry.redis}." if entry.redis else ".")
+        release = f"Linux is {entry.kernel}" + (f", its {served}." if (served := _served(entry)) else ".")
         made.words.append(" ".join([release, *linux_differences(entry.network)]))
     return made
 

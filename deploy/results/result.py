@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from deploy.base import host
 from deploy.base.paths import ROOT
 from deploy.base.terminal import version as skerry_version
+from deploy.deployment.engines import ENGINES, REDIS, engine_of, is_server
 from deploy.deployment.planner import Plan
 from deploy.live.lockstat.snapshot import Core
 from deploy.machine.crashes import is_started_again
@@ -77,9 +78,16 @@ class Result:
     # cores whose cluster was, within the interval: their counts are lost
     started_again: list[int] = field(default_factory=list)
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
+    server: str | None = None  # what the clients asked: redis, valkey
+    server_version: str | None = None
+
+    @property
+    def served_by(self) -> str:
+        """Returns the server as tables name it."""
+        return ENGINES[self.server or REDIS.name].named(self.server_version)
 
     def to_json(self) -> dict[str, Any]:
-        optional = {"latency_us", "machine", "modelled", "observed"}
+        optional = {"latency_us", "machine", "modelled", "observed", "server", "server_version"}
         entry = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
         if not self.started_again:
             del entry["started_again"]
@@ -143,6 +151,7 @@ def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
     """Returns the figures of the interval in which all clients ran: all have loaded .. the last has finished."""
     assert plan.load
     bad = check(plan, events)
+    engine = engine_of(app.program for app in plan.cluster_map.applications)
     clients = ycsb.collect(events)
     cores = [core for cluster in plan.cluster_map.clusters for core in snapshots.between(events, cluster.number)]
     bad += [problem for core in cores for problem in core.problems()]
@@ -176,6 +185,8 @@ def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
         latency_us=ycsb.merged(clients),
         modelled=clock.modelled.to_json() if clock.modelled else None,
         machine=_machine(plan),
+        server=engine.name if engine else None,
+        server_version=engine.version() if engine else None,
     )
 
 
@@ -230,7 +241,7 @@ def _told(plan: Plan, events: EventStream, what: str) -> dict[str, int]:
     """Bytes that its manager reserved for each Redis, most of them its heap (per_app), or has given it (committed); 0:
     not said."""
     sizes = {name: size for event in events.of("memory") for name, size in event[what].items()}
-    return {a.name: sizes.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
+    return {a.name: sizes.get(a.name, 0) for a in plan.cluster_map.applications if is_server(a)}
 
 
 def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int],

@@ -149,7 +149,7 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
               packages.ensured(output, needed.groups, NOT_BUILT_WITH)):
             compiler.choose(output)
             if needed.targets != frozenset():
-                sources.ensure(output)
+                sources.ensure(output, servers=needed.servers)
                 LOGS.mkdir(parents=True, exist_ok=True)
                 configure(output, needed, werror)
                 compile(output, needed.targets or ())

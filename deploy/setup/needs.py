@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from deploy.base.paths import BUILD
 from deploy.deployment import modules
+from deploy.deployment.engines import ENGINES, REDIS
 from topology.maps.check import images_of
 from topology.maps.clustermap import ClusterMap
 
@@ -18,7 +19,7 @@ NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"
 LIBRARIES = (NAMES, LAYER, "net/skerry-layer-internal.o", "apps/libc/skerry-layer-alone.o",
              "apps/libc/skerry-for-linux.o", "net/skerry-layer-cores.o", "apps/libc/skerry-layer-alone-cores.o",
              "apps/libc/skerry-layer-alone-processes.o")
-LINUX = ("deploy/load/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux", "apps/redis/redis-server-linux")
+LINUX = ("deploy/load/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux")
 # The interface for plugins that versions of QEMU have, from .. before; each has its plugins in the build folder.
 INTERFACES = {1: ((7, 2), (9, 0)), 4: ((9, 2), (99, 0))}
 BOOT = ("qemu", "image", "topology")
@@ -32,6 +33,12 @@ class Needs:
 
     targets: frozenset[str] | None = frozenset()
     groups: frozenset[str] = frozenset()
+
+    @property
+    def servers(self) -> frozenset[str]:
+        """Returns the names of the servers that are among the targets: some have sources that nothing else needs."""
+        made = {str(path): engine.name for engine in ENGINES.values() for path in (engine.image, engine.linux)}
+        return frozenset(made[name] for name in self.targets or () if name in made)
 
     def __or__(self, other: Needs) -> Needs:
         all_targets = self.targets is None or other.targets is None
@@ -73,6 +80,11 @@ def kernels(locks: Iterable[str], *programs: str, statistics: bool = False, tran
     return images(dict.fromkeys(names))
 
 
+def beside_linux(server: str) -> Needs:
+    """Returns the Linux guest's programs, with this server of `[redis]`."""
+    return _of((*LINUX, str(ENGINES[server].linux)))
+
+
 def plugin(*names: str) -> Needs:
     """Returns the plugins of these names, for each version of the emulator's interface."""
     return _of(f"emulator/{name}-{number}.so" for name in names for number in INTERFACES)
@@ -103,7 +115,7 @@ COMPILER = _of(LIBRARIES)
 CPLUSPLUS = COMPILER | _of((), "c++")
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
 MODELLED = _of(("emulator/modelled.so", "emulator/modelled-preload.so"))
-BESIDE_LINUX = _of(LINUX)
+BESIDE_LINUX = beside_linux(REDIS.name)
 OUTSIDE = _of((), "outside")
 TAP = _of((), "tap")
 PLOTS = _of((), "plots")

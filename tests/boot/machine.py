@@ -14,6 +14,7 @@ from redis.retry import Retry
 
 from deploy.base.timeouts import Patience
 from deploy.deployment import Deployment, Program, Redis
+from deploy.deployment.engines import is_server
 from deploy.deployment.planner import Plan, plan
 from deploy.machine import qemu
 from deploy.machine.run import Options, Run, boot
@@ -62,7 +63,7 @@ def machine_serving(what: Deployment | Plan, **options: Any) -> Iterator[Run]:
 
 
 def servers(run: Run) -> list[str]:
-    return [app.name for app in run.plan.cluster_map.applications if app.program == "redis-server"]
+    return [app.name for app in run.plan.cluster_map.applications if is_server(app)]
 
 
 def client(run: Run, name: str, **options: Any) -> redis.Redis:

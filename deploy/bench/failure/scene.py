@@ -17,6 +17,7 @@ from deploy.base.readiness import first_pong
 from deploy.base.timeouts import FOREVER
 from deploy.bench.failure.load import TRY, Load, Window
 from deploy.deployment import Deployment, Redis
+from deploy.deployment.engines import is_server
 from deploy.deployment.planner import Plan
 from deploy.live import kill
 from deploy.machine import gdb_remote, monitor
@@ -264,7 +265,7 @@ class Scene:
 
 
 def servers(plan: Plan) -> list[str]:
-    return [a.name for a in plan.cluster_map.applications if a.program == "redis-server"]
+    return [a.name for a in plan.cluster_map.applications if is_server(a)]
 
 
 def cluster_of(plan: Plan, name: str) -> int:

@@ -12,13 +12,14 @@ from typing import Any
 from rich.table import Table
 
 from deploy.bench.redis import measure as redis
+from deploy.deployment.engines import PROGRAMS
 from deploy.results.tables import plain_table
 from topology.maps.clustermap import Application
 from topology.model.papers import ELPHINSTONE, REDIS_CORES
 
 SOURCE = f"{ELPHINSTONE}, 5.2.1, Figure 6"
 NETWORK, SERVER, CLIENT, STACK = "network", "Redis", "YCSB client", "lwIP"
-_ROLES = {"redis-server": SERVER, "ycsb": CLIENT, "stack": STACK}
+_ROLES = {**dict.fromkeys(PROGRAMS, SERVER), "ycsb": CLIENT, "stack": STACK}
 # Each client and server has its own lwIP, as a process of user mode.
 PAPER_FIRST = {NETWORK: 1}
 PAPER_OTHER = {SERVER: 1, CLIENT: 2, STACK: 3}

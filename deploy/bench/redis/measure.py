@@ -12,6 +12,7 @@ from deploy.base.errors import Failure
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
 from deploy.bench.regimes import BASELINE
+from deploy.deployment.engines import is_server
 from deploy.emulator import lockstep
 from deploy.emulator.machine_file import ModelledMachine, whole_ranges
 from deploy.emulator.run import LOAD, clocks
@@ -229,5 +230,5 @@ def _stepped(job: Comparison, result: Result, cores: Sequence[Counts], marks: Se
 def _stack_memory(machine: Run) -> dict[str, float]:
     """Bytes that each Redis's stack process was given, the mean of all; nothing where there is none."""
     sizes = {name: size for event in machine.events.of("memory") for name, size in event["per_app"].items()}
-    names = [a.stack for a in machine.plan.cluster_map.applications if a.program == "redis-server" and a.stack]
+    names = [a.stack for a in machine.plan.cluster_map.applications if is_server(a) and a.stack]
     return {"memory_of_stack": mean([sizes.get(name, 0) for name in names])} if names else {}

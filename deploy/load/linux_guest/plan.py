@@ -12,6 +12,7 @@ from pathlib import Path
 
 from deploy.base.atomic_files import write_bytes
 from deploy.deployment import Deployment
+from deploy.deployment.engines import is_server
 from deploy.deployment.planner import expand
 from deploy.deployment.switches import switches
 from deploy.machine.cpio import Archive
@@ -34,7 +35,7 @@ def guest_plan(deployment: Deployment, symbols: bool = False) -> GuestPlan:
     assert deployment.redis
     machine = emulated(deployment.shape)
     apps = expand(deployment, len(machine.cores), network=switches(deployment, machine))
-    servers = [app for app in apps if app.program == "redis-server"]
+    servers = [app for app in apps if is_server(app)]
     clients = [app for app in apps if app.program == "ycsb"]
     ports = {app.name: deployment.redis.port + i for i, app in enumerate(servers)}
     by_address = {app.ipv4: ports[app.name] for app in servers}
@@ -43,7 +44,7 @@ def guest_plan(deployment: Deployment, symbols: bool = False) -> GuestPlan:
     for app in servers:
         port = str(ports[app.name])
         arguments = _replaced(app.args, {"--port": port})
-        lines.append(["serve", str(app.cpu), app.name, port, "/bin/redis-server", *arguments])
+        lines.append(["serve", str(app.cpu), app.name, port, f"/bin/{app.program}", *arguments])
     for app in clients:
         lines.append(["run", str(app.cpu), app.name, "/bin/ycsb", *_client_args(app, by_address, len(clients))])
     if clients:

@@ -9,7 +9,7 @@ from typing import Any
 from deploy.base.errors import Failure
 from deploy.base.readiness import first_pong
 from deploy.deployment import Deployment
-from deploy.load.linux_guest.guest import build_guest, redis_version
+from deploy.load.linux_guest.guest import build_guest, version
 from deploy.load.linux_guest.machine import LinuxRun, Options
 from deploy.machine.events import EventStream
 from deploy.machine.image import DirectBoot
@@ -21,7 +21,8 @@ def measure(
     deployment: Deployment, options: Options, guest: DirectBoot | None = None, time_ready: bool = False
 ) -> dict[str, Any]:
     """Boots, loads, runs, checks; one entry of "results". `time_ready`: with the time to the first +PONG outside."""
-    with LinuxRun(guest or build_guest(), deployment, options) as run:
+    assert deployment.redis
+    with LinuxRun(guest or build_guest(server=deployment.redis.server), deployment, options) as run:
         metrics: dict[str, float] = {}
         if time_ready:
             first = next(iter(run.plan.ports))
@@ -38,6 +39,8 @@ def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
     """Returns the figures that need no load."""
     events, accel = run.events, run.options.accel
     boot = events.of("boot")[0]
+    assert run.deployment.redis
+    server = run.deployment.redis.server
     metrics["boot_to_serving_s"] = max(e["ns"] for e in events.of("serving")) / 1e9  # from the kernel's start
     return {
         "system": "linux",
@@ -48,7 +51,8 @@ def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
         "mode": accel.description,
         "kernel": boot["kernel"],
         "clocksource": boot["clocksource"],
-        "redis": redis_version(),
+        "server": server,
+        "server_version": version(server),
         "network": "loopback",
         "metrics": metrics,
         "memory": _memory(events),

@@ -15,13 +15,14 @@ from deploy.base.paths import ROOT
 from deploy.cli.options import PlanOptions, load_plan
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse, places, reference, schema
 from deploy.deployment.addresses import INSIDE, mac
-from deploy.deployment.planner import plan, plan_map
+from deploy.deployment.engines import ENGINES, is_server
+from deploy.deployment.planner import Plan, plan, plan_map
 from deploy.machine.qemu import Forward, user_network
 from deploy.machine.run import check_ports
 from tests.ports import reserved_port
 from topology.errors import InputError
 from topology.machines.machine import Shape
-from topology.maps.clustermap import COARSE, FINE, Network
+from topology.maps.clustermap import COARSE, FINE, Application, Network
 from topology.maps.dts import write_dts
 from topology.maps.reader import read_dts
 from topology.units import GIB, MIB
@@ -68,6 +69,24 @@ def test_what_does_not_fit_the_machine_is_refused() -> None:
         plan(Deployment(lock="none"))
     with pytest.raises(InputError, match="--layout"):
         plan(Deployment(layout="per-planet"))
+
+
+def test_valkey_is_where_redis_would_be() -> None:
+    """a deployment with another server differs in the programs alone: places, arguments, ports, clients are the same"""
+    made = [plan(Deployment(redis=Redis(server=name, host_port=17000), load=Load(clients=1))) for name in ENGINES]
+    (redis, valkey) = made
+    assert servers_of(valkey) and {app.program for app in servers_of(valkey)} == {"valkey-server"}
+    assert [app.cpu for app in servers_of(redis)] == [app.cpu for app in servers_of(valkey)]
+    for ours, theirs in zip(redis.cluster_map.applications, valkey.cluster_map.applications, strict=True):
+        assert theirs.awaits == [name.replace("redis@", "valkey@") for name in ours.awaits]
+        assert (theirs.ipv4, theirs.heap) == (ours.ipv4, ours.heap)
+        assert theirs.args == [word.replace("redis@", "valkey@") for word in ours.args]
+    ports = {(name.replace("redis@", "valkey@"), port): host for (name, port), host in redis.host_ports.items()}
+    assert valkey.host_ports == ports and len(ports) == len(servers_of(valkey))
+
+
+def servers_of(made: Plan) -> list[Application]:
+    return [app for app in made.cluster_map.applications if is_server(app)]
 
 
 def test_redis_is_on_every_core_but_the_networks_with_its_clients_beside_it() -> None:

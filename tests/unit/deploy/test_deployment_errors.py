@@ -290,6 +290,9 @@ FILES: dict[str, tuple[str, str]] = {
     "long name": (f"name = '{'a' * 300}'\n{R}", "1: name: 'aaaa"),
     "long program": (f"{PROGRAM}name = '{'n' * 28}'",
                      f"3: [[program]] name: '{'n' * 28}' is not made of letters, digits, '.', '_' and '-', 27 at most"),
+    "strange server": (f"{R}server = 'foo'", "2: [redis] server: 'foo' is not one of redis, valkey"),
+    "server nearly": (f"{R}server = 'valky'", "2: [redis] server: 'valky' is not one of redis, valkey; did you mean "
+                                              "'valkey'?"),
     "port among arguments": (f"{R}args = ['--port', '7000']",
                              "2: [redis] args: says '--port', which the key 'port' is for"),
     "many arguments": (f"{PROGRAM}args = [{','.join(['1'.join('``')] * 64)}]".replace("`", "'"),
@@ -298,8 +301,9 @@ FILES: dict[str, tuple[str, str]] = {
                        "2: [redis] args: redis@2: its arguments and its environment take 17"),
     "switch as a program": ("[[program]]\nprogram = 'switch'", "2: [[program]] program: 'switch' is not one of"),
     "short for redis-server": ("[[program]]\nprogram = 'redis'",
-                               "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, wakeups, "
-                               "entries, shards, crash, hostile, sleep, touch, guard; did you mean 'redis-server'?"),
+                               "2: [[program]] program: 'redis' is not one of redis-server, valkey-server, ycsb, "
+                               "posixtest, wakeups, entries, shards, crash, hostile, sleep, touch, guard; "
+                               "did you mean 'redis-server'?"),
     # tables
     "wrong table": ("[reddis]\nport = 1", "1: the file: unknown table 'reddis'; did you mean [redis]?"),
     "wrong tables": ("[[programs]]\nprogram = 'posixtest'",

@@ -19,6 +19,7 @@ from deploy.base.symbols import Image
 from deploy.deployment import Deployment, Load, Redis
 from deploy.deployment.modules import module_path
 from deploy.deployment.planner import expand
+from deploy.load.linux_guest.guest import on_host
 from deploy.load.linux_guest.plan import guest_plan
 from deploy.machine.cpio import Archive
 from deploy.machine.events import Event
@@ -426,6 +427,12 @@ def test_plan_is_skerrys_with_other_addresses() -> None:
         assert server[1] == line[1]
         assert "--await" not in ours and ours[ours.index("--parties") + 1] == "6"
     assert sum(plan.shares.values()) == 3 * 101
+
+
+def test_guest_runs_the_deployments_server() -> None:
+    what = Deployment(redis=Redis(server="valkey"), shape=Shape(1, 2))
+    (line,) = [line.split("\t") for line in guest_plan(what).text.splitlines()]
+    assert line[4] == "/bin/valkey-server" and on_host(line[4]).name == "valkey-server-linux"
 
 
 def test_one_core_runs_everything() -> None:

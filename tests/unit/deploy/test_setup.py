@@ -18,6 +18,7 @@ from deploy.base.paths import BUILD, ROOT
 from deploy.base.terminal import Output
 from deploy.cli import main
 from deploy.deployment import modules, read
+from deploy.deployment.engines import ENGINES
 from deploy.deployment.planner import plan
 from deploy.setup import bootstrap, build, extensions, needs, packages
 from deploy.setup.needs import Needs
@@ -71,6 +72,9 @@ COMMANDS = {
     "compare --records 10 --lock rtm --quick --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "ycsb")
     | needs.MODELLED | needs.plugin("profile"),
     "compare --records 10 --baseline linux": needs.BESIDE_LINUX,
+    "compare --records 10 --server valkey --baseline linux": needs.kernels(["clh"], "valkey-server", "ycsb")
+    | needs.beside_linux("valkey"),
+    "profile --server valkey --start": needs.kernels(["clh"], "valkey-server"),
     "compare --records 10 --layout per-socket,homed": needs.kernels(["clh", "dynamic"], "ycsb", statistics=True),
     "profile --lock fine": needs.kernels(["fine", "fine+stat"], "redis-server") | needs.plugin("profile"),
     "bench ipc --lock clh": needs.kernels(["none", "clh"], "pingpong"),
@@ -127,6 +131,13 @@ def test_command_needs(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert needed.targets is None or not [target for target in needed.targets if "test" in target]
 
 
+def test_other_servers_are_not_of_the_build() -> None:
+    """no step of the whole build, and none that Redis needs, makes another server; what needs it says so"""
+    for needed in (needs.EVERYTHING, needs.kernels(["clh"], "redis-server"), needs.BESIDE_LINUX):
+        assert not [step for step in commands(needed) if "valkey-server" in step] and not needed.servers - {"redis"}
+    assert needs.kernels(["clh"], "valkey-server").servers == needs.beside_linux("valkey").servers == {"valkey"}
+
+
 def test_targets_exist() -> None:
     """every target that a command may ask for is one of the build"""
     done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True,
@@ -134,7 +145,7 @@ def test_targets_exist() -> None:
     known = {line.rpartition(":")[0] for line in done.stdout.splitlines()}
     asked = needs.kernels(modules.REGIMES, *modules.PROGRAMS, statistics=True,
                           transactions=True) | needs.natively(modules.REGIMES)
-    for more in (needs.MODELLED, needs.BESIDE_LINUX, needs.COMPILER, needs.PRICES, needs.FUZZ,
+    for more in (needs.MODELLED, *map(needs.beside_linux, ENGINES), needs.COMPILER, needs.PRICES, needs.FUZZ,
                  needs.plugin("lockstep", "profile")):
         asked |= more
     assert asked.targets and asked.targets <= known, (asked.targets or set()) - known

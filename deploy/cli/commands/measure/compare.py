@@ -29,6 +29,7 @@ from deploy.compare.suite_rows import On
 from deploy.compare.tables import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.compare.verdict import Answer, alone, answers
 from deploy.deployment import WORKLOADS, Deployment
+from deploy.deployment.engines import ENGINES, REDIS
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import (
     PAPERS,
@@ -107,6 +108,7 @@ class CompareOptions:
         "draws.")] = None
     operations: Operations = None
     clients: options.Clients = None
+    server: options.Server = REDIS.name
     baseline: Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Also run the same load on Linux.",
                                                  autocompletion=words("linux"))] = None
     accel: options.Accel = "auto"
@@ -176,7 +178,7 @@ def _compare_layouts(args: CompareOptions, modelled: ModelledMachine | None, tim
     job = cases[0].job
     if modelled:
         modelled_run.check_installed()
-    ensure_built(output, needed(cases) | (needs.BESIDE_LINUX if args.baseline else needs.NOTHING))
+    ensure_built(output, needed(cases) | (needs.beside_linux(job.server) if args.baseline else needs.NOTHING))
     load, outside = measure.accelerators(job, args.accel, args.icount)
     if modelled:
         runs.link(runs.drawn(cases, args.drawn_of(cases)))
@@ -204,7 +206,7 @@ def _open_loop(args: CompareOptions, modelled: ModelledMachine | None, output: O
 def _cases(args: CompareOptions, modelled: ModelledMachine | None, timeout: Patience) -> list[RedisCase]:
     return prepared(
         _shape(args, modelled), args.layout, args.workload, memory=args.emulated.memory, switch=args.switch,
-        clients=args.clients, lock=args.lock or "clh",
+        clients=args.clients, server=options.check_server(args.server), lock=args.lock or "clh",
         records=args.records or (MODELLED_RECORDS if modelled else RECORDS),
         operations=args.operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS),
         warm=MODELLED_WARM if modelled and (args.operations or 0) <= MOST_WINDOWED else 0, relink=args.relink,
@@ -216,7 +218,8 @@ def _compare_programs(args: CompareOptions, modelled: ModelledMachine | None, ti
                       picture: Path) -> None:
     program_comparison.check_options(args.path or f"--program {args.program}", {
         "--workload": args.workload != CompareOptions.workload, "--records": args.records,
-        "--operations": args.operations, "--clients": args.clients, "--baseline": args.baseline,
+        "--operations": args.operations, "--clients": args.clients, "--server": args.server != REDIS.name,
+        "--baseline": args.baseline,
         "--verify": args.verify, "--switch": args.switch, "--relink": args.relink,
     })
     job = Programs(
@@ -232,7 +235,7 @@ def _of_suite(args: CompareOptions, modelled: ModelledMachine | None) -> Modelle
         "a deployment file": args.path, "--program": args.program, "--workload": args.workload != "c",
         "--layout": args.layout != CompareOptions.layout, "--switch": args.switch, "--quick": args.quick,
         "--verify": args.verify, "--relink": args.relink, "--records": args.records, "--operations": args.operations,
-        "--clients": args.clients, "--memory": args.emulated.memory,
+        "--clients": args.clients, "--server": args.server != REDIS.name, "--memory": args.emulated.memory,
     })
 
 
@@ -285,7 +288,8 @@ def _check_results() -> None:
 
 def _say_mode(cases: Sequence[RedisCase], load: Accel, outside: Accel, output: Output) -> None:
     job = cases[0].job
-    each = f"{job.clients} client{'s' * (job.clients > 1)} of each Redis"
+    engine = ENGINES[job.server]
+    each = f"{job.clients} client{'s' * (job.clients > 1)} of each {engine.named(engine.version())}"
     output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
     for note in job.shape.notes if isinstance(job.shape, Machine) else ():
         output.line(f"Note: {note}.")
@@ -351,7 +355,7 @@ def _map(args: CompareOptions, modelled: ModelledMachine | None, output: Output,
         raise InputError("--map", "is for modelled machines (--machine)")
     others = {"a deployment file": args.path, "--program": args.program, "--images": args.images,
               "--relink": args.relink, "--verify": args.verify, "--quick": args.quick, "--switch": args.switch,
-              "--memory": args.emulated.memory}
+              "--server": args.server != REDIS.name, "--memory": args.emulated.memory}
     if refused := [name for name, given in others.items() if given]:
         raise InputError("--map", f"is of Redis on one image of each cell; not with {', '.join(refused)}")
     if args.lock not in (None, *maps.LOCKS):

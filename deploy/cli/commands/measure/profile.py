@@ -15,6 +15,7 @@ from deploy.cli import options
 from deploy.cli.experiments import check_baseline
 from deploy.cli.options import takes
 from deploy.deployment import Deployment
+from deploy.deployment.engines import REDIS
 from deploy.emulator.plugin import plugin
 from deploy.load.request import prepared
 from deploy.profile.outside import Requests
@@ -38,6 +39,7 @@ class ProfileOptions:
     operations: Annotated[int | None, option("--operations N", f"Operations of each client ({OPERATIONS:,}); requests "
                                              f"from outside ({REQUESTS:,}).", 1)] = None
     clients: options.Clients = None
+    server: options.Server = REDIS.name
     baseline: Annotated[str | None, option("--baseline linux", "Also profile the Linux guest under the same load.",
                                            autocompletion=words("linux"))] = None
     outside: Annotated[bool, option("--outside", "Profile GETs from outside by redis-benchmark, not YCSB.")] = False
@@ -72,6 +74,8 @@ def profile(args: ProfileOptions) -> None:
         raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
     if args.tap and not outside:
         raise InputError("--tap", "only with --outside")
+    if outside and args.server != REDIS.name:
+        raise InputError("--server", "cannot be combined with --outside")
     if flame and (flame.suffix != ".svg" or not flame.resolve().parent.is_dir()):
         raise InputError(f"--flame {flame}", "must end in .svg" if flame.suffix != ".svg" else "no such folder")
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -80,6 +84,7 @@ def profile(args: ProfileOptions) -> None:
     shape = options.adapt(Deployment(), args.emulated, lock=args.lock).shape
     cases = prepared(
         shape, args.layout, args.workload, memory=args.emulated.memory, switch=args.switch, clients=args.clients,
+        server=options.check_server(args.server),
         records=args.records, lock=args.lock or "clh", timeout=Patience(SILENCE, args.timeout),
         operations=args.operations or (REQUESTS if outside else OPERATIONS),
     )
