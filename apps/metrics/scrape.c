@@ -120,11 +120,17 @@ static int read_applications(void)
 	return snapshot.redis ? 0 : -SKERRY_NO_MEMORY;
 }
 
+/* Returns whether a program answers INFO as Redis does (deploy/deployment/engines.py has the list). */
+static bool is_server(const char *program)
+{
+	return !strcmp(program, "redis-server") || !strcmp(program, "valkey-server");
+}
+
 static void ask_redis(unsigned port)
 {
 	for (unsigned i = 0; i < snapshot.applications; i++) {
 		const struct sample_application *a = &snapshot.application[i];
-		if (strcmp(a->program, "redis-server") || !a->ipv4)
+		if (!is_server(a->program) || !a->ipv4)
 			continue;
 		snapshot.redis[i].asked = true;
 		if (a->state == SAMPLE_SERVING)

@@ -47,7 +47,7 @@ int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *reco
 	static struct sample_application application[] = {
 		{ 0, 0, SAMPLE_STARTED, 0, 4096, "metrics@0", "metrics", 0 },
 		{ 0, 1, SAMPLE_SERVING, 0, 8192, "redis@1", "redis-server", 0 },
-		{ 1, 2, SAMPLE_ENDED, 0, 8192, "redis@2", "redis-server", 3 },
+		{ 1, 2, SAMPLE_ENDED, 0, 8192, "valkey@2", "valkey-server", 3 },
 	};
 
 	application[1].ipv4 = application[2].ipv4 = htonl(INADDR_LOOPBACK);

@@ -104,7 +104,7 @@ def check_text(port: int) -> None:
     one = '{application="redis@1",program="redis-server",cluster="0",cpu="1"}'
     assert told[f"skerry_redis_commands_processed_total{one}"] == 41
     assert f"skerry_redis_keyspace_hits_total{one}" not in told, "what is no number is not told"
-    gone = '{application="redis@2",program="redis-server",cluster="1",cpu="2"}'
+    gone = '{application="valkey@2",program="valkey-server",cluster="1",cpu="2"}'
     assert told[f"skerry_redis_up{gone}"] == 0 and told[f"skerry_application_up{gone}"] == 0
     for family in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE):
         assert text.count(f"# TYPE {family} ") == 1 == text.count(f"# HELP {family} ")
