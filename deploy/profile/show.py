@@ -11,6 +11,7 @@ from typing import Any
 
 from deploy.base.atomic_files import write_text
 from deploy.base.terminal import Output
+from deploy.deployment.engines import ENGINES
 from deploy.load import comparison
 from deploy.load.case import RedisCase, case, needed
 from deploy.load.comparison import Comparison
@@ -51,7 +52,9 @@ class Shown:
 
 
 def _say_mode(job: Comparison, accel: qemu.Accel, output: Output) -> None:
-    output.line(f"Machine: {job.shape}. Mode: {accel.description}, each block of code counted by a plugin.")
+    engine = ENGINES[job.server]
+    output.line(f"Machine: {job.shape}; {engine.named(engine.version())}. Mode: {accel.description}, each block of "
+                f"code counted by a plugin.")
 
 
 def _draw(picture: Path, counted: Profile, title: str) -> None:
