@@ -60,7 +60,7 @@ static inline long call(long number, const long *args)
 	layer_unlock();
 #ifdef LAYER_FAMILY
 	if (result == -EPIPE)
-		written(result, (int)(number == SYS_sendto ? d : number == SYS_sendmsg ? c : 0));
+		written(result, (int)(number == SYS_sendto ? args[3] : number == SYS_sendmsg ? args[2] : 0));
 #endif
 	return result;
 }
