@@ -63,8 +63,6 @@ static void break_resources(void)
 	      "ycsb@3: processes are from 1 to 16, not 0");
 	BREAK("too many processes", must(fdt_setprop_u32(tree, at(YCSB), "processes", 17)),
 	      "ycsb@3: processes are from 1 to 16, not 17");
-	BREAK("processes with a network", must(fdt_setprop_u32(tree, at(YCSB), "processes", 2)),
-	      "ycsb@3: 2 processes are for a program of one core without a network and volumes");
 	BREAK("an unknown restart", must(fdt_setprop_string(tree, at(YCSB), "restart", "once")),
 	      "ycsb@3: restart \"once\" is neither never, on-failure nor always");
 	BREAK("too many restarts", must(fdt_setprop_u32(tree, at(YCSB), "restart-limit", 17)),
