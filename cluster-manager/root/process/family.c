@@ -302,9 +302,12 @@ struct inbox *family_inbox(uint32_t application, uint32_t place)
 	return family[application] ? &family[application]->member[place].inbox : NULL;
 }
 
-int family_interrupt(uint32_t application, uint32_t place)
+void family_interrupt(uint32_t application, uint32_t place)
 {
-	return inbox_interrupt(family_inbox(application, place), process_at(application, place));
+	const int error = inbox_interrupt(family_inbox(application, place), process_at(application, place));
+	if (error && may_say(family[application]))
+		console_print("%s: a process cannot be sent a signal (error %d)", map->application[application].name,
+		              -error);
 }
 
 /* Returns the member with this pid, which may have ended, or null. */

@@ -47,8 +47,8 @@ uint32_t family_named(uint32_t application, uint32_t place, int64_t whom);
 int family_send(uint32_t application, uint32_t place, uint32_t to, struct sent_signal signal);
 /* Returns what has been sent to the process at `place`; null where the program is no family. */
 struct inbox *family_inbox(uint32_t application, uint32_t place);
-/* inbox_interrupt() of the process at `place`. */
-int family_interrupt(uint32_t application, uint32_t place);
+/* inbox_interrupt() of the process at `place`; says where that fails, as of an entry that no thread can have. */
+void family_interrupt(uint32_t application, uint32_t place);
 /* MANAGER_GROUP of the process at `place`. Returns 0 or an error. */
 struct member_group {
 	uint32_t group, session;

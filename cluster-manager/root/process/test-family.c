@@ -303,7 +303,8 @@ static void interrupts(void)
 	first.tcb = 1;
 	rip = ELSEWHERE;
 	noted = continued = 0;
-	CHECK(inbox_is_due(b) && !family_interrupt(APPLICATION, 0));
+	CHECK(inbox_is_due(b));
+	family_interrupt(APPLICATION, 0);
 	CHECK(rip == ENTRY && noted == ELSEWHERE && continued == 1 && !paused && !inbox_is_due(b));
 	CHECK(!family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = 12 }) && !inbox_is_due(b));
 	CHECK(next_number(0) == 10 && next_number(0) == 12 && !inbox_is_due(b) && next_number(0) == 0);
@@ -311,16 +312,22 @@ static void interrupts(void)
 		noted = 0;
 		CHECK(!family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = 10 }) && inbox_is_due(b));
 		const uint64_t before = rip;
-		CHECK(!family_interrupt(APPLICATION, 0) && rip == ENTRY && !paused);
+		family_interrupt(APPLICATION, 0);
+		CHECK(rip == ENTRY && !paused);
 		CHECK(noted == (before == ENTRY ? 0 : before) && next_number(0) == 10 && !next_number(0));
 		rip = before;
 	}
 	/* what cannot be written is tried again with the next signal */
 	CHECK(!family_send(APPLICATION, 0, 0, (struct sent_signal){ .number = 10 }));
-	calls = 0;
-	fails_at = 1;
-	CHECK(family_interrupt(APPLICATION, 0) == -SKERRY_NO_MEMORY && inbox_is_due(b) && !paused);
+	const unsigned before = printed;
+	for (unsigned i = 0; i < PROBES; i++) {
+		calls = 0;
+		fails_at = 1;
+		family_interrupt(APPLICATION, 0);
+		CHECK(inbox_is_due(b) && !paused);
+	}
 	fails_at = 0;
+	CHECK(printed - before < PROBES / 2); /* an entry that is no address is the program's own */
 	CHECK(next_number(0) == 10 && !next_number(0));
 }
 

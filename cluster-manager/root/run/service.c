@@ -215,10 +215,7 @@ static void interrupt(uint32_t application, uint32_t place)
 		return;
 	waiters_wake(WAIT_CHILD, wait_key(application, place), 0);
 	waiters_wake(WAIT_CONSOLE, application, 0);
-	const int error = family_interrupt(application, place);
-	if (error)
-		console_print("%s: a process cannot be sent a signal (error %d)", map->application[application].name,
-		              -error);
+	family_interrupt(application, place);
 }
 
 /* A child has ended, by itself or not: its parent's threads that wait look again. */

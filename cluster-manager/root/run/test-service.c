@@ -146,13 +146,12 @@ int family_send(uint32_t application, uint32_t place, uint32_t to, struct sent_s
 	inbox[to].signal[inbox[to].count++] = signal;
 	return 0;
 }
-int family_interrupt(uint32_t application, uint32_t place)
+void family_interrupt(uint32_t application, uint32_t place)
 {
 	(void)application;
 	CHECK(inbox_is_due(&inbox[place]));
 	interrupts++;
 	inbox[place].told = true;
-	return 0;
 }
 int family_group(uint32_t application, uint32_t place, enum manager_group what, uint32_t pid, uint32_t group,
                  struct member_group *answer)
