@@ -42,6 +42,7 @@ struct request {
 	const char *text; /* in the IPC buffer: gone with the next receive or capability-passing call */
 	size_t length;
 	bool answered;    /* or kept for later: no reply */
+	bool signalled;   /* the caller's process is interrupted when the caller has its answer */
 };
 
 static int reply;
@@ -227,6 +228,20 @@ static void child_ended(uint32_t application, int parent)
 	interrupt(application, (uint32_t)parent);
 }
 
+/*
+ * The caller has killed a process. Hazard: a call that is made again. A caller that is interrupted before it has its
+ * answer calls once more, and the process is not there any more.
+ */
+static void child_killed(struct request *r, int parent)
+{
+	if (parent != (int)r->place) {
+		child_ended(r->application, parent);
+		return;
+	}
+	waiters_wake(WAIT_CHILD, wait_key(r->application, r->place), 0);
+	r->signalled = true;
+}
+
 static int request_config(struct request *r, struct message *answer)
 {
 	if (message_words(r->m.info) < 4)
@@ -236,13 +251,13 @@ static int request_config(struct request *r, struct message *answer)
 }
 
 /* A signal for another process, or the end of one. */
-static int send_to(const struct request *r, uint32_t to, uint32_t number)
+static int send_to(struct request *r, uint32_t to, uint32_t number)
 {
 	enum { KILL = 9 };
 	if (number == KILL) {
 		if (to == 0)
 			return -SKERRY_NO_RIGHTS;
-		child_ended(r->application, family_ended(r->application, to, KILL));
+		child_killed(r, family_ended(r->application, to, KILL));
 		return 0;
 	}
 	const struct sent_signal signal = { .number = number, .code = (int32_t)r->m.word[2], .value = r->m.word[3] };
@@ -252,7 +267,7 @@ static int send_to(const struct request *r, uint32_t to, uint32_t number)
 	return error;
 }
 
-static int request_kill(const struct request *r, struct message *answer)
+static int request_kill(struct request *r, struct message *answer)
 {
 	enum { SIGNALS = 64 };
 	if (message_words(r->m.info) < MESSAGE_REGISTERS)
@@ -455,6 +470,8 @@ static void message_serve(const struct message *m)
 	if (error)
 		answer.info = message_info((uint64_t)-error, 0, 0);
 	ipc_reply((uint64_t)reply, &answer);
+	if (r.signalled)
+		interrupt(r.application, r.place);
 }
 
 static void take_reply(void)

@@ -138,6 +138,7 @@ uint32_t family_named(uint32_t application, uint32_t place, int64_t whom)
 }
 static struct inbox inbox[CHILD + 1];
 static unsigned interrupts;
+static uint32_t asking; /* the place whose request is in hand */
 struct inbox *family_inbox(uint32_t application, uint32_t place) { return (void)application, &inbox[place]; }
 int family_send(uint32_t application, uint32_t place, uint32_t to, struct sent_signal signal)
 {
@@ -150,6 +151,7 @@ void family_interrupt(uint32_t application, uint32_t place)
 {
 	(void)application;
 	CHECK(inbox_is_due(&inbox[place]));
+	CHECK(place != asking || !holds[reply]); /* else it would call again */
 	interrupts++;
 	inbox[place].told = true;
 }
@@ -393,6 +395,7 @@ static void family_request(uint32_t place, enum manager_request label, uint64_t 
 	                           .info = message_info(label, 0, MESSAGE_REGISTERS),
 	                           .word = { a, b, c } };
 	holds[reply] = true;
+	asking = place;
 	message_serve(&m);
 }
 
@@ -481,6 +484,15 @@ static void signals(void)
 	CHECK(last_answer == SKERRY_NOT_FOUND);
 }
 
+/* A parent that kills its child has its answer before it is interrupted for the child's end. */
+static void killer(void)
+{
+	const unsigned before = answers, interrupted = interrupts;
+	inbox[0] = (struct inbox){ .entry = 0x400000, .size = 32, .count = 1, .signal = { { .number = 17 } } };
+	family_request(0, MANAGER_KILL, CHILD_PID, 9, 0);
+	CHECK(answers == before + 1 && last_answer == 0 && interrupts == interrupted + 1 && inbox[0].told);
+}
+
 /* Four words of a driver reach its device, fewer do not. */
 static void configuration(void)
 {
@@ -518,6 +530,7 @@ int main(void)
 	holds[reply] = false;
 	families();
 	signals();
+	killer();
 	configuration();
 	return failures != 0;
 }
