@@ -108,7 +108,7 @@ unsigned family_open(void)
 	const unsigned depth = family_depth;
 
 	if (thread_self()->index)
-		return 0;
+		return 1; /* its call, where the handler forks: it is the child's first thread then */
 	family_depth = 1;
 	family_leave();
 	return depth;

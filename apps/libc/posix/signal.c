@@ -122,7 +122,8 @@ static void call_handler(const struct signal_state *s, const struct signal_actio
 	family_close(depth);
 }
 
-/* Afterwards the thread blocks `after`, unless the handler has changed that in its context. */
+/* Afterwards the thread blocks `after`, unless the handler has changed that in its context. It may be another one then:
+ * the only one of a child that the handler has forked. */
 static void run_handler(struct thread *self, const struct pending_signal *p, uint64_t after)
 {
 	struct signal_state *s = signal_state_of(self);
@@ -150,6 +151,7 @@ static void run_handler(struct thread *self, const struct pending_signal *p, uin
 	call_handler(s, &action, &info, &context);
 	layer_lock();
 	self->cancel = cancel;
+	s = signal_state_of(thread_self());
 	s->restarts &= (action.flags & SA_RESTART) != 0;
 	memcpy(&s->blocked, &context.uc_sigmask, sizeof(s->blocked));
 	s->blocked &= ~SIGNALS_NEVER_BLOCKED;
@@ -161,7 +163,7 @@ bool signal_deliver(struct thread *self, uint64_t after)
 	struct pending_signal p;
 	bool ran = false;
 
-	while (signal_take(s, ~s->blocked, &p)) {
+	for (; signal_take(s, ~s->blocked, &p); s = signal_state_of(self = thread_self())) {
 		if (signal_is_ignored(p.number))
 			continue;
 		if (!has_handler(p.number))

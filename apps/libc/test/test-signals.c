@@ -110,6 +110,14 @@ static long install(int number, unsigned long flags, uint64_t also)
 	return CALL(rt_sigaction, number, P(&action), 0, 8);
 }
 
+/* As a handler that forks in the second thread: in the child that one is the first. */
+static void fork_child(int number, siginfo_t *info, void *context)
+{
+	note(number, info, context);
+	*signal_state_of(&threads[0]) = *signal_state_of(current);
+	current = threads;
+}
+
 static long set_handler(int number, void (*handler)(int))
 {
 	struct signal_action action = { 0 };
@@ -254,6 +262,21 @@ static void others(void)
 	CHECK(mask() == ~(B(SIGKILL) | B(SIGSTOP)) && pending() == 0);
 }
 
+static void forks(void)
+{
+	static const volatile int word;
+	const struct signal_action action = { .handler = fork_child, .mask = B(SIGHUP) };
+
+	start();
+	CHECK(CALL(rt_sigaction, SIGUSR1, P(&action), 0, 8) == 0 && install(SIGUSR2, 0, 0) == 0);
+	current = &threads[1];
+	current->cancel = &word; /* the child's call is none that can be cancelled, which nobody would end */
+	CHECK(change(SIG_SETMASK, B(SIGUSR1) | B(SIGUSR2)) == 0 && CALL(tkill, 7, SIGUSR1) == 0);
+	CHECK(CALL(kill, 1, SIGUSR2) == 0 && change(SIG_SETMASK, B(SIGTERM)) == 0 && count == 2);
+	CHECK(current == threads && mask() == B(SIGTERM) && !current->cancel && pending() == 0);
+	threads[1].cancel = 0;
+}
+
 static int send_usr1(void)
 {
 	struct thread *waiter = current;
@@ -362,6 +385,7 @@ int main(void)
 	defaults();
 	blocked_ones();
 	others();
+	forks();
 	waiting();
 	values();
 	stacks();
