@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LARGE = 300000, ATOMIC = 4096, RECORDS = 40, ALL_TIMES = 5 };
+enum { LARGE = 300000, ATOMIC = 4096, RECORDS = 40, ALL_TIMES = 5, TURNS = 100 };
 
 static bool quiet;
 static char buffer[LARGE], other[LARGE];
@@ -438,6 +439,37 @@ static void threads(void)
 
 /* --- socket pairs --- */
 
+static void *read_byte(void *argument)
+{
+	char byte;
+
+	say("a thread reads", read(*(int *)argument, &byte, 1));
+	return 0;
+}
+
+/* A thread of the parent sleeps in a read at the fork. The child does not, so that the end it closes is closed. */
+static void held(void)
+{
+	pthread_t thread;
+	int pair[2];
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	pthread_create(&thread, 0, read_byte, &pair[0]);
+	for (int i = 0; i < TURNS; i++)
+		sched_yield();
+	const pid_t pid = child_of();
+	if (pid == 0) {
+		close(pair[0]);
+		if (write(pair[1], "x", 1) != 1)
+			_exit(1);
+		_exit(read(pair[1], buffer, 1) == 0 ? 0 : 2);
+	}
+	close(pair[1]);
+	pthread_join(thread, 0);
+	close(pair[0]);
+	ended("a child that reads the end", pid);
+}
+
 static void sockets(void)
 {
 	int fds[2];
@@ -554,6 +586,7 @@ int main(int argc, char **argv)
 		nonblocking();
 		epolls();
 		threads();
+		held();
 		sockets();
 		pipeline();
 	}

@@ -124,8 +124,18 @@ int descriptor_open(struct file *file, int lowest)
 }
 
 #ifdef LAYER_FAMILY
+/* Calls of the parent's other threads hold files. They are not made here, so that none of them would give its file up:
+ * descriptors alone count. */
 void descriptors_forked(void)
 {
+	family_streams_uncount();
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (table[fd])
+			table[fd]->references = 0;
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		if (table[fd])
+			table[fd]->references++;
+	family_streams_close();
 	for (int fd = 0; fd < DESCRIPTORS; fd++)
 		if (table[fd])
 			socket_forked(table[fd]);

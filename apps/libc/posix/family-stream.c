@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include "family.h"
 #include "platform.h"
 #include "family-stream.h"
 
@@ -248,6 +249,25 @@ void family_stream_close(struct file *file)
 	if (s->out.bytes)
 		leave(&s->out, false, true);
 	layer_free(s);
+}
+
+void family_streams_uncount(void)
+{
+	for (struct stream *s = streams; s; s = s->next)
+		s->file.references = 0;
+}
+
+void family_streams_close(void)
+{
+	for (struct stream *s = streams; s; s = s->next) {
+		s->left = !s->file.references;
+		s->file.references += s->left; /* closing one looks at the others of its ring */
+	}
+	for (struct stream *s = streams, *next; s; s = next) {
+		next = s->next;
+		if (s->left)
+			file_put(&s->file);
+	}
 }
 
 static void stream_start(struct stream *s, const struct file_operations *ops, uint32_t flags, const struct ring *in,

@@ -16,6 +16,7 @@ struct stream {
 	struct ring in, out;      /* one without bytes: it does not read, or does not write */
 	uint64_t seen_head, seen_tail; /* of `in` and of `out`, when the readiness was last looked at */
 	bool seen_ended;
+	bool left; /* in a child: by its parent's threads, none of which is here */
 };
 
 /*

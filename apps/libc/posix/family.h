@@ -30,6 +30,9 @@ void platform_forked(void);
 /* Makes a socket of the network dead: reads and writes answer EBADF, what only sockets have ENOTSOCK. */
 void socket_forked(struct file *);
 void descriptors_forked(void);
+/* Makes all streams (family-stream.h) closed ones; closes those that are not counted again meanwhile. */
+void family_streams_uncount(void);
+void family_streams_close(void);
 bool socket_is_pair(const struct file *);
 
 /* Returns an end for the manager: `code` as in exit_group(), or the signal that ends the process. */
