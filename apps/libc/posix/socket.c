@@ -167,7 +167,8 @@ long sys_connect(const long *a)
 	uint64_t deadline = send_deadline(file);
 	int error = file->ops->connect(file, (const struct sockaddr *)a[1], (socklen_t)a[2]);
 
-	if (error != -EINPROGRESS || file->flags & O_NONBLOCK)
+	/* one that a signal has ended goes on, and is waited for when the call is made again, as on Linux */
+	if ((error != -EINPROGRESS && error != -EALREADY) || file->flags & O_NONBLOCK)
 		return error;
 	file_hold(file);
 	error = file_wait(file, EPOLLOUT, deadline);

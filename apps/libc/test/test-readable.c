@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -11,7 +12,7 @@
 #include "ramfs-host.h"
 
 long sys_ioctl(const long *), sys_pipe2(const long *), sys_socketpair(const long *), sys_write(const long *),
-sys_shutdown(const long *), sys_socket(const long *);
+sys_shutdown(const long *), sys_socket(const long *), sys_connect(const long *);
 int manager_listens(uint16_t port), manager_listens_at(uint16_t port, uint32_t ipv4);
 int manager_listens(uint16_t port) { return port && 0; }
 int manager_listens_at(uint16_t port, uint32_t ipv4) { return port && ipv4 && 0; }
@@ -123,11 +124,31 @@ static void families(void)
 	CHECK(!strcmp(line, "posix: sockets of family 17 (packet) are not provided"));
 }
 
+static int connect_again(struct file *file, const struct sockaddr *address, socklen_t length)
+{
+	(void)file, (void)address, (void)length;
+	return -EALREADY;
+}
+
+/* A call that is made again waits for the connection that the first one has begun, unless it may not wait. */
+static void connections(void)
+{
+	static const struct file_operations connecting = { .connect = connect_again };
+	static struct file connection = { .ops = &connecting, .references = 1, .ready = EPOLLOUT };
+	const struct sockaddr_in to = { .sin_family = AF_INET };
+	const int fd = descriptor_open(&connection, 0);
+
+	CHECK(CALL(connect, fd, P(&to), sizeof(to)) == 0);
+	connection.flags = O_NONBLOCK;
+	CHECK(CALL(connect, fd, P(&to), sizeof(to)) == -EALREADY);
+}
+
 int main(void)
 {
 	host_info.files_size = 0;
 	sockets();
 	files();
 	families();
+	connections();
 	return 0;
 }
