@@ -165,18 +165,20 @@ static bool is_interrupted(void)
 	return due;
 }
 
-/* Waits for a child that has ended; `process` as in waitpid(). Returns its pid, 0: there is none yet, or an error. */
-static long wait_for(int process, bool wait, uint64_t *status)
+static uint32_t own_group(void)
 {
-	const uint64_t pid = process > 0 ? (uint64_t)process : 0;
+	uint32_t group, session;
+
+	return platform_group(GROUP_GET, 0, 0, &group, &session) ? 0 /* the map gives it one process */ : group;
+}
+
+/* Waits for a child that has ended, with this pid and in this group; 0: any. Returns its pid, 0: there is none yet, or
+ * an error. */
+static long wait_for(uint32_t pid, uint32_t group, bool wait, uint64_t *status)
+{
 	struct child_end end = { 0 };
-	uint32_t group = 0, session;
 	int error = 0;
 
-	if (process < -1)
-		group = -(uint32_t)process;
-	else if (process == 0 && platform_group(GROUP_GET, 0, 0, &group, &session))
-		group = 0; /* the map gives it one process */
 	layer_lock();
 	event_leave();
 	layer_unlock();
@@ -197,11 +199,14 @@ static long wait_for(int process, bool wait, uint64_t *status)
 
 long sys_wait4(const long *a)
 {
+	const int process = (int)a[0];
 	uint64_t status;
 
 	if ((int)a[2] & ~(WNOHANG | WUNTRACED | WCONTINUED))
 		return -EINVAL;
-	const long pid = wait_for((int)a[0], !(a[2] & WNOHANG), &status);
+	const long pid = wait_for(process > 0 ? (uint32_t)process : 0,
+	                          process == 0 ? own_group() : process < -1 ? -(uint32_t)process : 0,
+	                          !(a[2] & WNOHANG), &status);
 	if (pid > 0 && a[1])
 		*(int *)a[1] = (int)status;
 	if (pid > 0 && a[3])
@@ -217,8 +222,9 @@ long sys_waitid(const long *a)
 	if (!(a[3] & WEXITED) || a[3] & ~(WNOHANG | WEXITED | WSTOPPED | WCONTINUED) ||
 	    (a[0] != P_ALL && a[0] != P_PGID && (a[0] != P_PID || (int)a[1] <= 0)) || (a[0] == P_PGID && (int)a[1] < 0))
 		return -EINVAL;
-	const int process = a[0] == P_ALL ? -1 : a[0] == P_PGID ? -(int)a[1] : (int)a[1];
-	const long pid = wait_for(process, !(a[3] & WNOHANG), &status);
+	const uint32_t its = (uint32_t)a[1];
+	const long pid = wait_for(a[0] == P_PID ? its : 0, a[0] != P_PGID ? 0 : its ? its : own_group(),
+	                          !(a[3] & WNOHANG), &status);
 	if (pid >= 0 && info) {
 		memset(info, 0, sizeof(*info));
 		info->si_signo = pid ? SIGCHLD : 0;
