@@ -163,21 +163,38 @@ static const uint64_t *mask_of(long number, const long *a)
 	}
 }
 
-/* Returns whether SA_RESTART makes a call again (signal(7) of Linux's manual); never where it has a deadline. */
-static bool may_restart(long number)
+/* Returns whether a call on the file has a deadline. */
+static bool has_deadline(long number, const struct file *file)
+{
+	switch (number) {
+	case SYS_read: case SYS_readv: case SYS_recvfrom: case SYS_recvmsg: case SYS_accept: case SYS_accept4:
+		return file && file->receive_timeout;
+	case SYS_write: case SYS_writev: case SYS_sendto: case SYS_sendmsg: case SYS_connect:
+		return file && file->send_timeout;
+	default:
+		return false;
+	}
+}
+
+/* Returns whether SA_RESTART makes a call again (signal(7) of Linux's manual); never where it has a deadline, which
+ * would begin again with it. */
+static bool may_restart(long number, const long *a)
 {
 	switch (number) {
 	case SYS_poll: case SYS_ppoll: case SYS_select: case SYS_pselect6: case SYS_epoll_wait: case SYS_epoll_pwait:
 	case SYS_pause: case SYS_rt_sigsuspend: case SYS_rt_sigtimedwait: case SYS_nanosleep: case SYS_clock_nanosleep:
 		return false;
+	case SYS_futex:
+		return !a[3];
 	default:
-		return true;
+		return !has_deadline(number, descriptor_file((int)a[0]));
 	}
 }
 
 /* Delivers what has come. Returns whether the call, which a signal has ended, is made again. */
-static bool deliver(struct thread *self, long number, uint64_t after, long result)
+static bool deliver(long number, const long *arguments, uint64_t after, long result)
 {
+	struct thread *self = thread_self();
 	struct signal_state *s = signal_state_of(self);
 
 	layer_lock();
@@ -189,8 +206,10 @@ static bool deliver(struct thread *self, long number, uint64_t after, long resul
 	if (!signal_deliver(self, after))
 		s->blocked = after;
 	event_settle();
+	self = thread_self(); /* another in the child of a handler that forks */
+	const bool again = result == -EINTR && signal_state_of(self)->restarts && may_restart(number, arguments);
 	layer_unlock();
-	return result == -EINTR && s->restarts && may_restart(number) && !thread_cancelled(self);
+	return again && !thread_cancelled(self);
 }
 
 long family_call(long number, const long *arguments, long (*call)(long, const long *))
@@ -209,7 +228,7 @@ long family_call(long number, const long *arguments, long (*call)(long, const lo
 		result = call(number, arguments);
 		s = signal_state_of(thread_self()); /* another in the child of a fork */
 		if (mask || result == -EINTR || family_due || family_queued)
-			again = deliver(thread_self(), number, mask ? before : s->blocked, result);
+			again = deliver(number, arguments, mask ? before : s->blocked, result);
 	} while (again);
 	family_leave();
 	return result;
