@@ -368,7 +368,8 @@ _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
 
 #endif
 
-/* One request to the manager; `text` from word 1 on, its length in word 0. */
+/* One request to the manager; `text` from word 1 on, its length in word 0. No handler runs before its answer, for what
+ * that one asks the manager would be in the same buffer. */
 static int manager_call(enum manager_request request, const char *text, size_t size, uint64_t *answer)
 {
 	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
@@ -377,6 +378,7 @@ static int manager_call(enum manager_request request, const char *text, size_t s
 	size_t first = size < head ? size : head;
 
 	require(size <= MANAGER_BYTES);
+	family_enter();
 	memcpy(words + 1, text, first);
 	memcpy(ipc->words + MESSAGE_REGISTERS, text + first, size - first);
 	struct message m = { .info = message_info(request, 0, 1 + (unsigned)(size + 7) / 8) };
@@ -384,6 +386,7 @@ static int manager_call(enum manager_request request, const char *text, size_t s
 	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
 	if (answer)
 		*answer = m.word[1];
+	family_leave();
 	return error ? error : -(int)message_label(m.info);
 }
 
@@ -400,7 +403,7 @@ int platform_manager_word(enum manager_request request, uint64_t word)
 	return error ? error : -(int)message_label(m.info);
 }
 
-int platform_manager_record(enum manager_request request, const uint64_t words[3], void *record, size_t size)
+static int take_record(enum manager_request request, const uint64_t words[3], void *record, size_t size)
 {
 	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
 	struct message m = { .info = message_info(request, 0, 3), .word = { words[0], words[1], words[2] } };
@@ -413,6 +416,14 @@ int platform_manager_record(enum manager_request request, const uint64_t words[3
 	memcpy(record, m.word, sizeof(m.word));
 	memcpy((char *)record + sizeof(m.word), ipc->words + MESSAGE_REGISTERS, size - sizeof(m.word));
 	return 0;
+}
+
+int platform_manager_record(enum manager_request request, const uint64_t words[3], void *record, size_t size)
+{
+	family_enter();
+	const int error = take_record(request, words, record, size);
+	family_leave();
+	return error;
 }
 
 int64_t platform_protect(uintptr_t address, size_t size, unsigned rights)
