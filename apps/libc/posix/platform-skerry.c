@@ -502,7 +502,12 @@ int platform_group(enum manager_group what, uint64_t pid, uint64_t group, uint32
 
 #endif
 
-void platform_write(const char *text, size_t size) { manager_call(MANAGER_WRITE, text, size, 0); }
+/* Again where the manager keeps as many texts of the program as it can. */
+void platform_write(const char *text, size_t size)
+{
+	while (manager_call(MANAGER_WRITE, text, size, 0) == -SKERRY_NO_RESOURCE)
+		platform_yield();
+}
 
 _Noreturn void platform_exit(int status)
 {
