@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -13,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -200,6 +203,30 @@ static void calls(void)
 	close(ends[1]);
 }
 
+/* A deadline is not begun again by a signal whose handler restarts calls. */
+static void deadlines(void)
+{
+	const struct timeval later = { .tv_sec = 1000 };
+	struct timespec until;
+	int pair[2];
+	char c;
+	sem_t nothing;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &later, sizeof(later));
+	sem_init(&nothing, 0, 0);
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 1000;
+	handle(SIGUSR1, SA_RESTART);
+	const pid_t pid = repeater(SIGUSR1);
+	error("a read with a deadline", read(pair[0], &c, 1));
+	error("sem_timedwait()", sem_timedwait(&nothing, &until));
+	stop(pid);
+	signal(SIGUSR1, SIG_DFL);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 /* --- a process that computes --- */
 
 static double sum_of(unsigned n)
@@ -314,6 +341,47 @@ static void threads(void)
 	block(SIG_UNBLOCK, SIGUSR2);
 }
 
+static volatile pid_t forked;
+
+static void fork_in_handler(int signal)
+{
+	(void)signal;
+	forked = fork();
+}
+
+static void *raise_in_thread(void *argument)
+{
+	sigset_t blocked;
+
+	raise(SIGUSR1);
+	if (forked == 0) {
+		pthread_sigmask(SIG_BLOCK, 0, &blocked);
+		if (sigismember(&blocked, SIGUSR1) || write(ends[1], "x", 1) != 1)
+			_exit(1);
+		compute_for_ever();
+	}
+	return argument;
+}
+
+/* The child has one thread, which was not the first one, and goes on behind its handler. */
+static void handler_forks(void)
+{
+	pthread_t thread;
+	char c;
+
+	if (pipe(ends))
+		return;
+	signal(SIGUSR1, fork_in_handler);
+	pthread_create(&thread, 0, raise_in_thread, 0);
+	pthread_join(thread, 0);
+	close(ends[1]);
+	number("it computes", read(ends[0], &c, 1));
+	kill(forked, SIGUSR2);
+	ended("a child of a handler", forked);
+	signal(SIGUSR1, SIG_DFL);
+	close(ends[0]);
+}
+
 /* --- groups and sessions --- */
 
 static int session(void)
@@ -349,6 +417,7 @@ static void groups(void)
 			pause();
 	error("a group for one", setpgid(a, a));
 	error("the other one joins", setpgid(b, a));
+	error("waitid() for the own group", waitid(P_PGID, (id_t)getpgrp(), 0, WEXITED | WNOHANG));
 	number("both are in it", getpgid(a) == a && getpgid(b) == a && getpgrp() != a);
 	error("nobody of the own group has ended", waitpid(0, 0, WNOHANG));
 	number("nobody of theirs", waitpid(-a, 0, WNOHANG));
@@ -374,6 +443,18 @@ static void groups(void)
 		_exit(caught == 1 ? 5 : 6);
 	}
 	ended("one that signals its own group", a);
+	a = fork();
+	if (a == 0)
+		compute_for_ever();
+	setpgid(a, a);
+	number("kills a group that cannot handle it", kill(-a, SIGKILL));
+	ended("its process", a);
+	signal(SIGCHLD, SIG_IGN);
+	a = fork();
+	if (a == 0)
+		compute_for_ever();
+	number("kills one whose status nobody wants", kill(a, SIGKILL));
+	signal(SIGCHLD, SIG_DFL);
 }
 
 int main(void)
@@ -383,9 +464,11 @@ int main(void)
 	no_statuses("SIGCHLD is ignored", SIG_IGN, 0);
 	no_statuses("SA_NOCLDWAIT", SIG_DFL, SA_NOCLDWAIT);
 	calls();
+	deadlines();
 	computes();
 	queues();
 	threads();
+	handler_forks();
 	groups();
 	return 0;
 }
