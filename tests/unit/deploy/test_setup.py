@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from deploy.cli import main
 from deploy.deployment import modules, read
 from deploy.deployment.engines import ENGINES
 from deploy.deployment.planner import plan
-from deploy.setup import bootstrap, build, extensions, needs, packages
+from deploy.setup import bootstrap, build, extensions, needs, packages, recipes
 from deploy.setup.needs import Needs
 from topology import demand
 from topology.maps.check import images_of
@@ -207,6 +208,25 @@ def test_interrupted_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     (folder / "build.ninja").unlink()
     build.configure(Output(quiet=True), Needs())
     assert (folder / "build.ninja").exists()
+
+
+def test_interrupted_script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """an interrupt ends what a script has started with it: the next build has the folder for itself"""
+    script, started = tmp_path / "build.sh", tmp_path / "started"
+    script.write_text("sh -c 'echo $$ >started; exec sleep 1000'\n:\n")
+
+    def interrupted(process: "subprocess.Popen[bytes]") -> int:
+        while not (started.exists() and started.read_text()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        recipes.run(script, tmp_path, {}, tmp_path / "log", "it")
+    status = Path("/proc", started.read_text().strip(), "stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z"  # nobody may have asked for its status
 
 
 def test_configured_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
