@@ -13,7 +13,7 @@
  * signals its notification where that bit was clear. A process clears the word and looks at its rings before it sleeps.
  *
  * The processes of a family trust each other with what is in here: one that writes nonsense makes others read wrong
- * bytes, but no access leaves the area. The manager uses nothing of it as an index.
+ * bytes, or wait for a lock for ever, but no access leaves the area. The manager uses nothing of it as an index.
  */
 #pragma once
 
