@@ -194,10 +194,14 @@ uint64_t output_deadline(void) { return read_tsc() + milliseconds(TIMEOUT_MS + o
 
 void output_drain(void)
 {
-	uint64_t deadline = output_deadline();
+	uint64_t left = output_waiting(), deadline = output_deadline();
 	output_prioritise(MANAGER_PRIORITY);
-	while (output_waiting() && read_tsc() < deadline)
+	while (left && read_tsc() < deadline) {
 		let_it_work();
+		if (output_waiting() < left) /* a port that goes on, however slowly, is waited for */
+			deadline = output_deadline();
+		left = output_waiting();
+	}
 	for (unsigned i = 0; i < OUTPUT_LANES; i++)
 		if (lanes[i].port)
 			serial_drain(lanes[i].port);

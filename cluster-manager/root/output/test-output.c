@@ -19,6 +19,7 @@ enum { PORT = 0x2f8, SIZE = 3 * LANE_SIZE + 12345, A_SECOND = 11520 };
 static char sent[SIZE], came[SIZE];
 static size_t arrived;
 static uint64_t passed_at, longest; /* between signs of life */
+static unsigned turns = A_SECOND * TURN_MS / 1000 / SERIAL_FIFO; /* of the port, in one of the main thread */
 
 bool serial_ready(uint16_t port) { return port == PORT; }
 void serial_put(uint16_t port, char byte)
@@ -52,8 +53,24 @@ _Noreturn void manager_panic(const char *format, ...)
 /* As many bytes as a port of 115200 baud takes in a turn of the main thread. */
 static void port_works(void)
 {
-	for (unsigned i = 0; i < A_SECOND * TURN_MS / 1000 / SERIAL_FIFO; i++)
+	for (unsigned i = 0; i < turns; i++)
 		write_some(&lanes[OUTPUT_RESULTS]);
+}
+
+/* What is there at the end is waited for as long as the port takes anything, and no longer. */
+static void end(void)
+{
+	enum { LENGTH = LANE_SIZE - 1 };
+	arrived = 0;
+	turns = 1;
+	output_put(OUTPUT_RESULTS, sent, LENGTH);
+	output_drain();
+	CHECK(arrived == LENGTH && !output_waiting());
+	turns = 0;
+	output_put(OUTPUT_RESULTS, sent, 8);
+	const uint64_t began = now;
+	output_drain();
+	CHECK(output_waiting() == 8 && now - began >= TIMEOUT_MS && now - began < 2 * TIMEOUT_MS);
 }
 
 int main(void)
@@ -73,5 +90,6 @@ int main(void)
 	while (output_waiting())
 		port_works();
 	CHECK(arrived == SIZE && !memcmp(sent, came, SIZE));
+	end();
 	return failures != 0;
 }
