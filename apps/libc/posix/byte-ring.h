@@ -10,6 +10,30 @@
 
 enum { BYTE_RING_SIZE = 16384, BYTE_RING_ATOMIC = 4096 /* room for so many makes it writable (PIPE_BUF) */ };
 
+/* Copies bytes out of a ring's buffer from `at` on, behind its end from its start. */
+static inline void byte_ring_copy_out(const char *buffer, size_t at, void *to, size_t size)
+{
+	size_t first = BYTE_RING_SIZE - at;
+
+	if (first > size)
+		first = size;
+	require(at + first <= BYTE_RING_SIZE && size - first <= at);
+	memcpy(to, buffer + at, first);
+	memcpy((char *)to + first, buffer, size - first);
+}
+
+/* Copies bytes into a ring's buffer in the same way. */
+static inline void byte_ring_copy_in(char *buffer, size_t at, const void *from, size_t size)
+{
+	size_t first = BYTE_RING_SIZE - at;
+
+	if (first > size)
+		first = size;
+	require(at + first <= BYTE_RING_SIZE && size - first <= at);
+	memcpy(buffer + at, from, first);
+	memcpy(buffer, (const char *)from + first, size - first);
+}
+
 struct byte_ring {
 	size_t head, tail; /* bytes written and read so far */
 	char buffer[BYTE_RING_SIZE];
@@ -25,16 +49,13 @@ static inline size_t byte_ring_room(const struct byte_ring *r) { return BYTE_RIN
 /* Copies up to `size` bytes from `offset` behind the oldest one, and leaves them there. Returns how many. */
 static inline size_t byte_ring_peek(const struct byte_ring *r, size_t offset, void *to, size_t size)
 {
-	size_t held = byte_ring_held(r), at = (r->tail + offset) % BYTE_RING_SIZE, first = BYTE_RING_SIZE - at;
+	const size_t held = byte_ring_held(r);
 
 	if (offset >= held)
 		return 0;
 	if (size > held - offset)
 		size = held - offset;
-	if (first > size)
-		first = size;
-	memcpy(to, r->buffer + at, first);
-	memcpy((char *)to + first, r->buffer, size - first);
+	byte_ring_copy_out(r->buffer, (r->tail + offset) % BYTE_RING_SIZE, to, size);
 	return size;
 }
 
@@ -48,15 +69,9 @@ static inline size_t byte_ring_read(struct byte_ring *r, void *to, size_t size)
 /* Takes what there is room for. Returns how much. */
 static inline size_t byte_ring_write(struct byte_ring *r, const void *from, size_t size)
 {
-	size_t at = r->head % BYTE_RING_SIZE, first = BYTE_RING_SIZE - at;
-
 	if (size > byte_ring_room(r))
 		size = byte_ring_room(r);
-	if (first > size)
-		first = size;
-	require(at + first <= BYTE_RING_SIZE && size - first <= at);
-	memcpy(r->buffer + at, from, first);
-	memcpy(r->buffer, (const char *)from + first, size - first);
+	byte_ring_copy_in(r->buffer, r->head % BYTE_RING_SIZE, from, size);
 	r->head += size;
 	return size;
 }

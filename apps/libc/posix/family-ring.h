@@ -6,11 +6,11 @@
  */
 #pragma once
 
-#include <string.h>
 #include <skerry/family_area.h>
 #include <skerry/require.h>
+#include "byte-ring.h"
 
-enum { RING_ATOMIC = 4096 /* room for so many makes it writable (PIPE_BUF) */ };
+_Static_assert((int)FAMILY_RING_SIZE == (int)BYTE_RING_SIZE, "bytes are copied as those of a ring in one process");
 
 struct ring {
 	struct family_ring *shared;
@@ -47,17 +47,13 @@ static inline void ring_unlock(const struct ring *r, uint32_t place)
 /* Copies up to `size` bytes from `offset` behind the oldest one, and leaves them there. Returns how many. */
 static inline size_t ring_peek(const struct ring *r, size_t offset, void *to, size_t size)
 {
-	const size_t held = ring_held(r), at = (ring_tail(r) + offset) % FAMILY_RING_SIZE;
-	size_t first = FAMILY_RING_SIZE - at;
+	const size_t held = ring_held(r);
 
 	if (offset >= held)
 		return 0;
 	if (size > held - offset)
 		size = held - offset;
-	if (first > size)
-		first = size;
-	memcpy(to, r->bytes + at, first);
-	memcpy((char *)to + first, r->bytes, size - first);
+	byte_ring_copy_out(r->bytes, (ring_tail(r) + offset) % FAMILY_RING_SIZE, to, size);
 	return size;
 }
 
@@ -68,15 +64,11 @@ static inline void ring_drop(const struct ring *r, size_t size) { family_set(&r-
 static inline size_t ring_put(const struct ring *r, const void *from, size_t size)
 {
 	const uint64_t head = ring_head(r);
-	const size_t at = head % FAMILY_RING_SIZE, room = ring_room(r);
-	size_t first = FAMILY_RING_SIZE - at;
+	const size_t room = ring_room(r);
 
 	if (size > room)
 		size = room;
-	if (first > size)
-		first = size;
-	memcpy(r->bytes + at, from, first);
-	memcpy(r->bytes, (const char *)from + first, size - first);
+	byte_ring_copy_in(r->bytes, head % FAMILY_RING_SIZE, from, size);
 	family_set(&r->shared->head, head + size);
 	return size;
 }

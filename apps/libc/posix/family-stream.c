@@ -35,7 +35,7 @@ static uint32_t socket_ready(const struct stream *s)
 	const bool ended = ring_read_ended(&s->in), refused = ring_write_refused(&s->out);
 
 	return (ring_held(&s->in) || ended ? EPOLLIN : 0) | (ended ? EPOLLRDHUP : 0) |
-	       (refused || ring_room(&s->out) >= RING_ATOMIC ? EPOLLOUT : 0) | (ended && refused ? EPOLLHUP : 0);
+	       (refused || ring_room(&s->out) >= BYTE_RING_ATOMIC ? EPOLLOUT : 0) | (ended && refused ? EPOLLHUP : 0);
 }
 
 static uint32_t ready_of(const struct stream *s)
@@ -44,10 +44,10 @@ static uint32_t ready_of(const struct stream *s)
 		return socket_ready(s);
 	if (s->in.bytes)
 		return (ring_held(&s->in) ? EPOLLIN : 0) | (ring_has_writer(&s->in) ? 0 : EPOLLHUP);
-	return (ring_room(&s->out) >= RING_ATOMIC ? EPOLLOUT : 0) | (ring_has_reader(&s->out) ? 0 : EPOLLERR);
+	return (ring_room(&s->out) >= BYTE_RING_ATOMIC ? EPOLLOUT : 0) | (ring_has_reader(&s->out) ? 0 : EPOLLERR);
 }
 
-/* More bytes, a socket whose bytes are all taken, and an end are edges of epoll though the file was ready before. */
+/* More bytes, a socket that has sent all its bytes, and an end are edges of epoll though the file was ready before. */
 static void update(struct stream *s)
 {
 	const bool ended = (s->in.bytes && ring_read_ended(&s->in)) || (s->out.bytes && ring_write_refused(&s->out));
@@ -142,7 +142,7 @@ static ssize_t take(struct stream *s, const struct iovec *iov, size_t count, boo
 	const bool ended = !total && ring_read_ended(&s->in); /* what was written before the end is there by now */
 	unlock(&s->in);
 	if (total && !keep)
-		tell_writers(&s->in, room < RING_ATOMIC || room + total == FAMILY_RING_SIZE);
+		tell_writers(&s->in, room < BYTE_RING_ATOMIC || room + total == FAMILY_RING_SIZE);
 	else
 		update(s);
 	return total || ended ? (ssize_t)total : -EAGAIN;
@@ -153,7 +153,7 @@ ssize_t family_stream_read(struct file *file, void *buffer, size_t size)
 	return take(stream_of(file), &(struct iovec){ buffer, size }, 1, false);
 }
 
-/* A pipe takes up to RING_ATOMIC bytes whole or not at all. */
+/* A pipe takes up to BYTE_RING_ATOMIC bytes whole or not at all. */
 ssize_t family_stream_write(struct file *file, const void *buffer, size_t size)
 {
 	struct stream *s = stream_of(file);
@@ -161,7 +161,7 @@ ssize_t family_stream_write(struct file *file, const void *buffer, size_t size)
 
 	lock(&s->out);
 	const bool refused = ring_write_refused(&s->out);
-	if (!refused && (is_socket(s) || size > RING_ATOMIC || size <= ring_room(&s->out)))
+	if (!refused && (is_socket(s) || size > BYTE_RING_ATOMIC || size <= ring_room(&s->out)))
 		done = ring_put(&s->out, buffer, size);
 	unlock(&s->out);
 	if (done)
@@ -304,23 +304,5 @@ int family_stream_pair(const struct file_operations *first, const struct file_op
 	}
 	stream_start(made[0], first, flags | (socket ? O_RDWR : O_RDONLY), &ring[0], socket ? &ring[1] : 0);
 	stream_start(made[1], second, flags | (socket ? O_RDWR : O_WRONLY), socket ? &ring[1] : 0, &ring[0]);
-	return 0;
-}
-
-int family_stream_open(struct stream *made[2], int fds[2])
-{
-	const int first = descriptor_open(&made[0]->file, 0);
-
-	if (first < 0) {
-		file_put(&made[1]->file);
-		return first;
-	}
-	const int second = descriptor_open(&made[1]->file, 0);
-	if (second < 0) {
-		sys_close((const long[]){ first });
-		return second;
-	}
-	fds[0] = first;
-	fds[1] = second;
 	return 0;
 }

@@ -25,8 +25,6 @@ struct stream {
  */
 int family_stream_pair(const struct file_operations *first, const struct file_operations *second, uint32_t flags,
                        bool socket, struct stream *made[2]);
-/* Opens descriptors for both; takes over the references. Returns 0 or an error. */
-int family_stream_open(struct stream *made[2], int fds[2]);
 
 /* Operations of files that are streams (struct file_operations). */
 ssize_t family_stream_read(struct file *, void *buffer, size_t size);

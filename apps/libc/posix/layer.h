@@ -203,6 +203,25 @@ int descriptor_open(struct file *, int lowest);          /* takes over the refer
 int descriptor_count_max(void);
 long sys_close(const long *a);                           /* the system call: a[0] is the descriptor */
 
+/* Opens both files or neither, and takes over both references. Returns 0 or an error. */
+static inline int descriptors_open(struct file *first, struct file *second, int fds[2])
+{
+	const int lower = descriptor_open(first, 0);
+
+	if (lower < 0) {
+		file_put(second);
+		return lower;
+	}
+	const int upper = descriptor_open(second, 0);
+	if (upper < 0) {
+		sys_close((const long[]){ lower });
+		return upper;
+	}
+	fds[0] = lower;
+	fds[1] = upper;
+	return 0;
+}
+
 /* socket.c: ioctl() of sockets that have none of their own. */
 long socket_ioctl(struct file *, unsigned long request, void *argument);
 

@@ -93,7 +93,7 @@ long sys_pipe2(const long *a)
 	struct stream *made[2];
 	const int error = family_stream_pair(&read_end, &write_end, (uint32_t)a[1] & O_NONBLOCK, false, made);
 
-	return error ? error : family_stream_open(made, (int *)a[0]);
+	return error ? error : descriptors_open(&made[0]->file, &made[1]->file, (int *)a[0]);
 }
 
 #else
@@ -144,7 +144,7 @@ static struct file *add_end(struct pipe_end **place, struct pipe *p, const struc
 
 long sys_pipe2(const long *a)
 {
-	int *fds = (int *)a[0], flags = (int)a[1] & O_NONBLOCK;
+	const int flags = (int)a[1] & O_NONBLOCK;
 	struct pipe *p = layer_allocate(sizeof(*p));
 
 	if (!p)
@@ -158,19 +158,7 @@ long sys_pipe2(const long *a)
 		return -ENOMEM;
 	}
 	pipe_update(p, 0);
-	int in = descriptor_open(reader, 0);
-	if (in < 0) {
-		file_put(writer);
-		return in;
-	}
-	int out = descriptor_open(writer, 0);
-	if (out < 0) {
-		sys_close((const long[]){ in });
-		return out;
-	}
-	fds[0] = in;
-	fds[1] = out;
-	return 0;
+	return descriptors_open(reader, writer, (int *)a[0]);
 }
 
 #endif

@@ -335,7 +335,7 @@ long sys_socketpair(const long *a)
 	struct stream *made[2];
 	const int error = family_stream_pair(&pair_ops, &pair_ops, type & SOCK_NONBLOCK ? O_NONBLOCK : 0, true, made);
 
-	return error ? error : family_stream_open(made, fds);
+	return error ? error : descriptors_open(&made[0]->file, &made[1]->file, fds);
 #else
 	struct pair *p = layer_allocate(sizeof(*p));
 	if (!p)
@@ -351,18 +351,6 @@ long sys_socketpair(const long *a)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		update_one(&p->end[i], 0);
-	int first = descriptor_open(&p->end[0].file, 0);
-	if (first < 0) {
-		file_put(&p->end[1].file);
-		return first;
-	}
-	int second = descriptor_open(&p->end[1].file, 0);
-	if (second < 0) {
-		sys_close((const long[]){ first });
-		return second;
-	}
-	fds[0] = first;
-	fds[1] = second;
-	return 0;
+	return descriptors_open(&p->end[0].file, &p->end[1].file, fds);
 #endif
 }

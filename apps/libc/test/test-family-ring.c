@@ -95,7 +95,7 @@ static void child_takes(void)
 	CHECK(ring_take(&area, CHILD, &own));
 }
 
-/* The first process has a ring whose next bytes cross its end. The child inherits both ends, the first keeps one. */
+/* The next bytes in the first process's ring cross its end. The child inherits both ends, the first keeps one. */
 static void begin(bool first_reads)
 {
 	memset(&area, 0, sizeof(area));
