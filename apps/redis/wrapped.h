@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In front of each source of Redis, and of Valkey, whose build defines VALKEY.
+ * In front of each source of Redis, and of Valkey, which is built with -DVALKEY.
  *
  * The functions that data.c, no-disk.c, settings.c, replication.c and out-of-memory.c take the place of (--wrap in
  * build-redis.sh), declared in front of Redis's own declarations: optimised at link time they would be inlined where

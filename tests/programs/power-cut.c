@@ -47,7 +47,7 @@ static int keep(int fd)
 	return error ? -1 : 0;
 }
 
-/* What is there before the call is what it promises; what others write meanwhile may be there, too. */
+/* Writes made before the call are what it promises; later ones of others may be there, too. */
 static int sync_with(int (*next)(int), int fd)
 {
 	if (keep(fd)) {

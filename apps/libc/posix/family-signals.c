@@ -3,8 +3,7 @@
  * Signals that other processes of the family send. The manager puts the first thread at take_signals(), with its place
  * in process_touched.resume. Where that thread is in the layer, it only makes its sleep end; the signal is delivered at
  * the end of the call. Where it is in the program, its handlers run at once, and the thread goes on behind that with
- * all its registers. A process whose first thread blocks a signal, or has ended, takes it in another thread at that
- * one's next call.
+ * all its registers. If the first thread blocks a signal, or has ended, another thread takes it at its next call.
  *
  * Hazard: a lost signal, between the look at `family_due` and a sleep. The sleep ends at once then, for take_signals()
  * signals the notifications that a thread may sleep on; and MANAGER_WAIT does not wait while signals are there.
@@ -36,7 +35,7 @@ static void interrupted(void)
 
 /*
  * Keeps all registers and the red zone of the code that it interrupts. The vector state is x87, SSE and AVX, all that
- * the kernel keeps for a thread, in 832 bytes whose header, at 512, must be zero (Intel SDM volume 1, 13.4).
+ * the kernel keeps for a thread, in 832 bytes; their header, at 512, must be zero (Intel SDM volume 1, 13.4).
  */
 static __attribute__((naked, noinline)) void take_signals(void)
 {

@@ -463,10 +463,10 @@ void platform_signal_member(uint32_t place)
 	notification_signal(PROCESS_SLOT_MEMBER_WAKE + place);
 }
 
-int platform_kill(int64_t whom, unsigned number, int code, uint64_t value, bool *self)
+int platform_kill(int64_t target, unsigned number, int code, uint64_t value, bool *self)
 {
 	struct message m = { .info = message_info(MANAGER_KILL, 0, MESSAGE_REGISTERS),
-	                     .word = { (uint64_t)whom, number, (uint64_t)(int64_t)code, value } };
+	                     .word = { (uint64_t)target, number, (uint64_t)(int64_t)code, value } };
 	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
 
 	*self = !error && !message_label(m.info) && m.word[0];

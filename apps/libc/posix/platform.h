@@ -90,7 +90,7 @@ int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid);
 void platform_signal_member(uint32_t place);
 int platform_child(uint64_t pid, uint64_t group, bool wait, struct child_end *end);
 /* *self: the caller is one of those that are named, and was left out. */
-int platform_kill(int64_t whom, unsigned number, int code, uint64_t value, bool *self);
+int platform_kill(int64_t target, unsigned number, int code, uint64_t value, bool *self);
 /* MANAGER_SIGNALS; returns how many there are, or an error. */
 int platform_signals(uintptr_t entry, size_t size, bool drops_children);
 /* MANAGER_SIGNAL: number 0: none. */

@@ -77,7 +77,7 @@ static ssize_t dead_write(struct file *file, const void *buffer, size_t size)
 	return -EBADF;
 }
 
-/* What the stack has of it stays in this process's copy of the heap. */
+/* Leaves what the stack has of it in this process's copy of the heap. */
 static void dead_close(struct file *file) { (void)file; }
 
 void socket_forked(struct file *file)

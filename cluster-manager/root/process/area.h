@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the processes of a family share (skerry/family_area.h): a frame that a fork does not copy, and a notification
+ * Memory that the processes of a family share (skerry/family_area.h): a frame that a fork does not copy; a notification
  * for each place, which the process there sleeps on and all others can signal. Frame and notifications are the first
  * process's, with whose end all processes end.
  */

@@ -274,16 +274,16 @@ int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t gro
 
 /* --- signals and groups --- */
 
-uint32_t family_named(uint32_t application, uint32_t place, int64_t whom)
+uint32_t family_named(uint32_t application, uint32_t place, int64_t target)
 {
 	const struct family *f = family[application];
 	uint32_t named = 0;
 	if (!f)
 		return 0;
-	const uint32_t group = whom ? (uint32_t)-whom : f->member[place].in.group;
+	const uint32_t group = target ? (uint32_t)-target : f->member[place].in.group;
 	for (uint32_t i = 0; i < PROCESS_MEMBERS; i++) {
 		const struct member *m = &f->member[i];
-		const bool is = whom > 0 ? m->pid == whom : whom == -1 ? i && i != place : m->in.group == group;
+		const bool is = target > 0 ? m->pid == target : target == -1 ? i && i != place : m->in.group == group;
 		if (is && family_runs(application, i))
 			named |= 1u << i;
 	}

@@ -41,8 +41,8 @@ struct ended {
 };
 int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, struct ended *ended);
 
-/* Returns a bit for each place of a process that runs and that `whom` names for the one at `place`, as in kill(). */
-uint32_t family_named(uint32_t application, uint32_t place, int64_t whom);
+/* Returns a bit for each place of a process that runs and that `target` names for the one at `place`, as in kill(). */
+uint32_t family_named(uint32_t application, uint32_t place, int64_t target);
 /* Sends a signal to the process at `to`, from the one at `place`. Returns 0 or -SKERRY_BUSY. */
 int family_send(uint32_t application, uint32_t place, uint32_t to, struct sent_signal signal);
 /* Returns what has been sent to the process at `place`; null where the program is no family. */

@@ -331,7 +331,7 @@ static void interrupts(void)
 	CHECK(next_number(0) == 10 && !next_number(0));
 }
 
-/* Those below 32 come once and always have room; others are queued in their order, as many as there is room for. */
+/* Signals below 32 come once and always have room; others are queued in their order, as many as have room. */
 static void fills(void)
 {
 	unsigned put = 0;

@@ -272,13 +272,13 @@ static int request_kill(struct request *r, struct message *answer)
 	enum { SIGNALS = 64 };
 	if (message_words(r->m.info) < MESSAGE_REGISTERS)
 		return -SKERRY_TRUNCATED;
-	const int64_t whom = (int64_t)r->m.word[0];
-	if (whom > UINT32_MAX || whom < -(int64_t)UINT32_MAX)
+	const int64_t target = (int64_t)r->m.word[0];
+	if (target > UINT32_MAX || target < -(int64_t)UINT32_MAX)
 		return -SKERRY_NOT_FOUND;
 	if (r->m.word[1] > SIGNALS)
 		return -SKERRY_BAD_ARGUMENT;
-	const uint32_t named = family_named(r->application, r->place, whom);
-	if (!named && !(whom > 0 && family_has_ended(r->application, r->place, (uint32_t)whom)))
+	const uint32_t named = family_named(r->application, r->place, target);
+	if (!named && !(target > 0 && family_has_ended(r->application, r->place, (uint32_t)target)))
 		return -SKERRY_NOT_FOUND;
 	int error = 0;
 	for (uint32_t to = 0; r->m.word[1] && to < PROCESS_MEMBERS; to++)
@@ -288,7 +288,7 @@ static int request_kill(struct request *r, struct message *answer)
 		}
 	answer->word[0] = named >> r->place & 1;
 	answer->info = message_info(0, 0, 1);
-	return whom > 0 || error == -SKERRY_BUSY ? error : 0;
+	return target > 0 || error == -SKERRY_BUSY ? error : 0;
 }
 
 static int request_signals(const struct request *r, struct message *answer)

@@ -131,10 +131,10 @@ static uint32_t child_pid, child_status;
 static unsigned children_ended;
 bool family_runs(uint32_t application, uint32_t place) { (void)application; return place == 0 || place == CHILD; }
 /* Group 1 is of both, group 8 of nobody. */
-uint32_t family_named(uint32_t application, uint32_t place, int64_t whom)
+uint32_t family_named(uint32_t application, uint32_t place, int64_t target)
 {
 	(void)application, (void)place;
-	return whom == 1 ? 1 : whom == CHILD_PID ? 1 << CHILD : whom == -1 || whom == 0 ? 1 | 1 << CHILD : 0;
+	return target == 1 ? 1 : target == CHILD_PID ? 1 << CHILD : target == -1 || target == 0 ? 1 | 1 << CHILD : 0;
 }
 static struct inbox inbox[CHILD + 1];
 static unsigned interrupts;

@@ -48,7 +48,7 @@ _Static_assert(sizeof(struct family_ring) == 64, "one cache line");
 _Static_assert(sizeof(struct family_area) == FAMILY_AREA_SIZE, "one frame of 2 MiB");
 _Static_assert((int)PROCESS_MEMBERS <= (int)FAMILY_WRITER, "a bit for each process");
 
-/* What processes make of shared words: all of these are in one order, the same for all processes. */
+/* Accesses of processes to shared words: all of them are in one order, the same for all processes. */
 static inline uint64_t family_get(const _Atomic uint64_t *at) { return atomic_load(at); }
 static inline void family_set(_Atomic uint64_t *at, uint64_t value) { atomic_store(at, value); }
 static inline uint64_t family_or(_Atomic uint64_t *at, uint64_t bits) { return atomic_fetch_or(at, bits); }

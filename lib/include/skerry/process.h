@@ -268,7 +268,7 @@ enum manager_request {
 	 * ended, which is forgotten then, r1 its status as wait() has it; r0 0: none has ended, or one has meanwhile,
 	 * or a signal has come: ask again. NOT_FOUND: there is no such child.
 	 *
-	 * KILL: m0 whom, as kill() has it: a pid, 0, a process group negated, or -1, for which the first process is
+	 * KILL: m0 target, as kill() has it: a pid, 0, a process group negated, or -1, for which the first process is
 	 * left out; m1 signal, 0 to 64, of which 0 only asks; m2 si_code, m3 si_value. r0 1: the caller is one of
 	 * them, and was left out. The first process cannot be killed by signal 9: NO_RIGHTS. NOT_FOUND: there is no
 	 * such process; BAD_ARGUMENT: another signal; BUSY: a process has not taken PROCESS_SIGNALS others yet. A
