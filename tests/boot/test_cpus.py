@@ -4,6 +4,7 @@
 import re
 import struct
 import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,19 @@ def test_posix(lock: str, cores: int) -> None:
 
 
 @needs_new
+def joined(folder: Path, text: str) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yields numbers of cores, and what the deployment's program measures there: on two cores of one socket and on four
+    of two. It must be nearly as many times as fast as on one."""
+    modelled = small(folder)
+    on = parse(text, folder=folder).on(modelled.shape(modelled.cores, default_memory(2)))
+    cases = programs.cases(programs.Programs(on, ["per-socket", "spanning"], Patience(PATIENCE), modelled=modelled))
+    for one, cores in zip(cases, (2, 4), strict=True):
+        metrics = {metric.name: metric.value
+                   for metric in programs.measure_once(one, run.mode(modelled), lambda event: None).metrics}
+        assert 0.97 * cores < metrics["speedup"] <= cores and metrics["creation"] > 0
+        yield cores, metrics
+
+
 @pytest.mark.drawn
 @pytest.mark.limit(300)
 def test_fork_join(tmp_path: Path) -> None:
@@ -202,12 +216,6 @@ def test_fork_join(tmp_path: Path) -> None:
     one socket and on four of two"""
     subprocess.run([BUILD / "apps/libc/skerry-cc", "--cores", "--without-net", "-O2", "-o", tmp_path / "forkjoin.elf",
                     ROOT / "examples/forkjoin/forkjoin.c"], check=True)
-    modelled = small(tmp_path)
     text = 'network = false\n[[program]]\nelf = "forkjoin.elf"\ncores = "cluster"\nargs = ["0", "300000"]\n'
-    on = parse(text, folder=tmp_path).on(modelled.shape(modelled.cores, default_memory(2)))
-    cases = programs.cases(programs.Programs(on, ["per-socket", "spanning"], Patience(PATIENCE), modelled=modelled))
-    for one, cores in zip(cases, (2, 4), strict=True):
-        metrics = {metric.name: metric.value
-                   for metric in programs.measure_once(one, run.mode(modelled), lambda event: None).metrics}
-        assert 0.97 * cores < metrics["speedup"] <= cores and metrics["creation"] > 0
+    for cores, metrics in joined(tmp_path, text):
         assert metrics["efficiency"] == pytest.approx(100 * metrics["speedup"] / cores, rel=0.01)

@@ -2,6 +2,7 @@
 """Valkey in the place of Redis. It is built for this test alone, some 75 s of processor time the first time."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import redis
@@ -11,6 +12,7 @@ from deploy.deployment import Redis
 from deploy.deployment.planner import plan
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
+from tests.boot.durability import kept
 from tests.boot.machine import assert_no_fault, client, deployment, machine_serving, servers
 from topology.units import MIB
 
@@ -44,4 +46,24 @@ def test_valkey() -> None:
         with client(run, names[0]) as server, pytest.raises(redis.ResponseError, match="maxmemory"):
             for number in range(64):
                 server.set(f"large:{number}", b"x" * MIB)
+        assert_no_fault(run)
+
+
+@pytest.mark.drawn
+@pytest.mark.limit(600)
+def test_data(tmp_path: Path) -> None:
+    """Valkey keeps its data in a folder of the host, by SAVE and by its log, and loads them when it is started again"""
+    before = replace(deployment(sockets=1), redis=kept(tmp_path, server="valkey", append="no", restart="never"))
+    planned = plan(before)
+    ensure_built(Output(quiet=True), needs.of_map(planned.cluster_map, planned.own))
+    with machine_serving(before) as run, client(run, servers(run)[0]) as server:
+        server.set("saved", "by SAVE")
+        assert server.save()
+        assert_no_fault(run)
+    after = replace(before, redis=kept(tmp_path, server="valkey", restart="never"))
+    with machine_serving(after) as run, client(run, servers(run)[0]) as server:
+        assert server.get("saved") == b"by SAVE"
+        server.set("logged", "by the log")
+    with machine_serving(after) as run, client(run, servers(run)[0]) as server:
+        assert server.mget("saved", "logged") == [b"by SAVE", b"by the log"]
         assert_no_fault(run)

@@ -21,7 +21,7 @@ from pathlib import Path
 from deploy.base.paths import ROOT
 from tests.mistakes import orders
 from tests.mistakes.anchor import Edit
-from tests.mistakes.source import CLOSING, OPENING, Source, Unit
+from tests.mistakes.source import CLOSING, OPENING, Source, Unit, closing
 
 FOLDERS = tuple(map(Path, ("cluster-kernel/core", "cluster-kernel/lock", "cluster-kernel/arch-x86_64", "lib",
                            "cluster-manager")))
@@ -106,7 +106,7 @@ def _changes(source: Source, unit: Unit) -> Iterator[tuple[str, int, int, str]]:
     skipped = start
     for i in range(start, unit.end - 1):
         if words[i] in _ASSERTED:
-            skipped = _closing(words, i + 1)
+            skipped = closing(words, i + 1)
         if i < skipped or source.tokens[i].directive:
             continue
         for operator, swaps in _SWAPS.items():
@@ -115,7 +115,7 @@ def _changes(source: Source, unit: Unit) -> Iterator[tuple[str, int, int, str]]:
         if _NUMBER.match(words[i]):
             yield CONSTANT, i, i + 1, f"({words[i]} + 1)"
         if words[i] in ("if", "while") and words[i + 1] == "(":
-            end = _closing(words, i + 1)
+            end = closing(words, i + 1)
             yield CONDITION, i + 1, end, f"(!{_text(source, i + 1, end)})"
         if words[i] == "return" and words[i + 1] != ";":
             end = _semicolon(words, i, unit.end)
@@ -129,7 +129,7 @@ def _dropped(words: list[str], start: int, limit: int) -> Iterator[tuple[str, in
     end = _semicolon(words, start, limit)
     if words[start] in _KEYWORDS or not (_NAME.match(words[start]) or words[start] == "*"):
         return
-    if words[start + 1] == "(" and _closing(words, start + 1) == end:
+    if words[start + 1] == "(" and closing(words, start + 1) == end:
         yield CALL, start, end, ""
         return
     depth = 0
@@ -158,16 +158,6 @@ def _body(source: Source, unit: Unit) -> int:
 def _binary(words: list[str], i: int) -> bool:
     before = words[i - 1]
     return before in (")", "]") or (bool(re.match(r"\w", before)) and before not in _KEYWORDS)
-
-
-def _closing(words: list[str], start: int) -> int:
-    """Returns the token behind the bracket that closes the one at `start`."""
-    depth = 0
-    for i in range(start, len(words)):
-        depth += (words[i] in OPENING) - (words[i] in CLOSING)
-        if not depth:
-            return i + 1
-    return len(words)
 
 
 def _semicolon(words: list[str], start: int, limit: int) -> int:

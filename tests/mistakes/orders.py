@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deploy.base.paths import ROOT
 from tests.mistakes.anchor import Edit
-from tests.mistakes.source import CLOSING, OPENING, Source, Unit
+from tests.mistakes.source import CLOSING, OPENING, Source, Unit, closing
 
 # Folders of C that ends in an image, and those below them that do not.
 FOLDERS = ("cluster-kernel", "lib", "net", "cluster-manager", "apps/libc")
@@ -95,20 +95,10 @@ def _accesses(source: Source, unit: Unit) -> Iterator[_Access]:
     for i in range(unit.start, unit.end - 1):
         if words[i + 1] != "(" or "atomic" not in words[i]:
             continue
-        end = _closing(words, i + 1)
+        end = closing(words, i + 1)
         orders = [at for at in range(i + 2, end) if _order(words[at]) and _depth(words, i + 2, at) == 0]
         if orders or (_IMPLICIT.match(words[i]) and words[i - 1] != "define"):
             yield _Access(i, end, orders)
-
-
-def _closing(words: list[str], start: int) -> int:
-    """Returns the token behind the bracket that closes the one at `start`."""
-    depth = 0
-    for i in range(start, len(words)):
-        depth += (words[i] in OPENING) - (words[i] in CLOSING)
-        if not depth:
-            return i + 1
-    return len(words)
 
 
 def _depth(words: list[str], start: int, end: int) -> int:

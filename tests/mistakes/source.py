@@ -59,6 +59,16 @@ def lex(text: str) -> list[Token]:
     return tokens
 
 
+def closing(words: list[str], start: int) -> int:
+    """Returns the token behind the bracket that closes the one at `start`."""
+    depth = 0
+    for i in range(start, len(words)):
+        depth += (words[i] in OPENING) - (words[i] in CLOSING)
+        if not depth:
+            return i + 1
+    return len(words)
+
+
 def without_assertions(tokens: list[Token]) -> list[Token]:
     """Their statements are left out, from the name to the semicolon; a definition of one is a directive, and stays."""
     kept: list[Token] = []
