@@ -69,15 +69,7 @@ def profile(args: ProfileOptions) -> None:
     """
     baseline, outside, flame = args.baseline, args.outside, args.flame
     process.heed_signals()
-    check_baseline(baseline)
-    if args.start and (outside or baseline):
-        raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
-    if args.tap and not outside:
-        raise InputError("--tap", "only with --outside")
-    if outside and args.server != REDIS.name:
-        raise InputError("--server", "cannot be combined with --outside")
-    if flame and (flame.suffix != ".svg" or not flame.resolve().parent.is_dir()):
-        raise InputError(f"--flame {flame}", "must end in .svg" if flame.suffix != ".svg" else "no such folder")
+    _check(args)
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"profile-{time.strftime('%Y%m%d-%H%M%S')}"
     output = Output(args.quiet, args.json or str(base.with_suffix(".json")))
@@ -100,6 +92,19 @@ def profile(args: ProfileOptions) -> None:
                         baseline is not None, args.tap, show)
     else:
         profile_load(cases, args.stat, baseline is not None, show)
+
+
+def _check(args: ProfileOptions) -> None:
+    """Refuses options that contradict each other, with the name of the one to leave out."""
+    check_baseline(args.baseline)
+    if args.start and (args.outside or args.baseline):
+        raise InputError("--start", f"cannot be combined with {'--outside' if args.outside else '--baseline'}")
+    if args.tap and not args.outside:
+        raise InputError("--tap", "only with --outside")
+    if args.outside and args.server != REDIS.name:
+        raise InputError("--server", "cannot be combined with --outside")
+    if (flame := args.flame) and (flame.suffix != ".svg" or not flame.resolve().parent.is_dir()):
+        raise InputError(f"--flame {flame}", "must end in .svg" if flame.suffix != ".svg" else "no such folder")
 
 
 def _depths(text: str) -> list[int]:
