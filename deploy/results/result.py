@@ -175,8 +175,7 @@ def evaluate(plan: Plan, events: EventStream, clock: Clock) -> Result:
         metrics=metrics | _memory(clients, committed, reserved)
         | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()} | counted,
         per_core=sorted(
-            [_core(core, clients) for core in cores]
-            + [_uncounted(cpu, cluster, clients) for cpu, cluster in again.items()],
+            [_core(core, clients) for core in cores] + [_uncounted(cpu, of, clients) for cpu, of in again.items()],
             key=lambda core: int(core["core"]),
         ),
         started_again=sorted(again),
