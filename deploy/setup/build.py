@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from deploy.base.atomic_files import naming, write_text
 from deploy.base.errors import Failure
 from deploy.base.file_lock import LOCK, exclusive
 from deploy.base.paths import BUILD, LOGS, ROOT
+from deploy.base.process import end_with
 from deploy.base.terminal import Output
 from deploy.setup import compiler, extensions, packages, sources, tab
 from deploy.setup.needs import BOOT_GROUPS, Needs
@@ -114,15 +116,16 @@ def _said(output: Output, update: Callable[..., None]) -> Callable[[str], None]:
 
 
 def compile(output: Output, targets: Iterable[str] = ()) -> None:
-    """These of ninja's targets; without any, all."""
+    """These of ninja's targets; without any, all. Ninja, and its compilers with it, ends when this process does."""
     log = LOGS / "build.log"
     command = ["ninja", "-C", str(BUILD), f"-j{os.cpu_count() or 1}", *sorted(targets)]
     environment = os.environ | {"NINJA_STATUS": "[%f/%t] "}
+    parent = os.getpid()
     with naming(log), output.progress("Building") as update, log.open("w") as file:
         show = _said(output, update)
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True
+            text=True, preexec_fn=lambda: end_with(parent, signal.SIGTERM)
         )
         assert process.stdout is not None
         with process:

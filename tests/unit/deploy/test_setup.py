@@ -229,6 +229,23 @@ def test_interrupted_script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert not status.exists() or status.read_text().split()[2] == "Z"  # nobody may have asked for its status
 
 
+def test_ninja_ends_with_the_build(tmp_path: Path) -> None:
+    """a build that is killed leaves no ninja behind"""
+    ninja, ended = tmp_path / "ninja", tmp_path / "ended"
+    ninja.write_text(f"#!/bin/sh\ntrap 'echo > {ended}; exit' TERM\necho '[1/2] a step'\n"
+                     "while :; do sleep 0.05; done\n")
+    ninja.chmod(0o755)
+    program = ("from pathlib import Path\nfrom deploy.base.terminal import Output\nfrom deploy.setup import build\n"
+               f"build.LOGS = Path('{tmp_path}')\nbuild.compile(Output())")
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=os.environ | path, stderr=subprocess.PIPE,
+                          text=True) as process:
+        assert process.stderr and any("1 of 2" in line for line in process.stderr)
+        process.kill()
+    while not ended.exists():  # the test's own limit ends this
+        time.sleep(0.02)
+
+
 def test_configured_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Meson looks again when a command needs packages that it has not seen, and only then"""
     ran: list[list[str]] = []

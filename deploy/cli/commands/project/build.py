@@ -24,17 +24,16 @@ def build(example: Example = None, quiet: Quiet = False, json: Json = None) -> N
     and the folder's build.sh makes it, from Debian's sources and with `skerry cc`. `openmp` is the library of
     `skerry cc -fopenmp`, `c++` that of `skerry c++`: their source, GCC's, is 87 MB.
     """
+    process.heed_signals()
     output = Output(quiet, json)
     start = time.monotonic()
     if example is None:
         ensure_built(output, needs.EVERYTHING)
         made = BUILD
     elif example in libraries.ARCHIVES:
-        process.heed_signals()
         libraries.ensure(output, example)
         made = BUILD / "apps/libc" / example
     else:
-        process.heed_signals()
         name = examples.named(example)
         examples.ensure(output, name)
         made = examples.EXAMPLES / name
