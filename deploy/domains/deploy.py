@@ -303,7 +303,7 @@ class Deployment:
         foreign = remove_shared(self.host, self.request.name) if self.record.machines > 1 else []
         if foreign:
             raise Failure(f"{self.host.uri}: {foreign[0]} is another user's: have it removed, or choose another --name")
-        volumes.make(self.request.what.shares)
+        volumes.hold(self.request.what.shares).close()  # a domain goes on when this process has ended
         for attempts_left in reversed(range(POWER_ON_ATTEMPTS)):
             assert self.there
             try:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -73,6 +73,7 @@ class Run:
         self._lines = ConsoleLines()
         self.own_lines: list[Line] = []  # of the console, of managers and kernels: no program could have written them
         self.patience = options.patience.plus(silent_work(plan.load, len(_clients(plan))))
+        self._folders = ExitStack()  # while they are held for this machine
         try:
             self.command = self._command()
         except BaseException:
@@ -81,7 +82,6 @@ class Run:
 
     def _command(self) -> qemu.Command:
         qemu.check_size(self.plan.machine, self.options.binary)
-        volumes.make(self.plan.shares)
         files = image.contents(self.plan.cluster_map, self.options.build, self.plan.own)
         loader = modules.loader(self.options.build, modules.is_debug(self.plan.cluster_map))
         boot: Path | image.DirectBoot
@@ -151,6 +151,7 @@ class Run:
 
     def __enter__(self) -> "Run":
         try:
+            self._folders.enter_context(volumes.hold(self.plan.shares))
             self._power_on()
         except BaseException:
             self.close()
@@ -378,6 +379,7 @@ class Run:
         try:
             self.stop()
         finally:
+            self._folders.close()
             shutil.rmtree(self.directory, ignore_errors=True)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from deploy.deployment import parse
 from deploy.deployment.planner import Plan, plan
-from deploy.deployment.volumes import Folder, Share, make, of_instance
+from deploy.deployment.volumes import Folder, Share, hold, make, of_instance
 from topology.errors import InputError
 from topology.maps.dts import write_dts
 from topology.maps.reader import read_dts
@@ -100,3 +100,16 @@ def test_made(folder: Path) -> None:
             make([Share("volume@3", of_instance(Folder(folder / "data", "/data"), number))])
     with pytest.raises(InputError, match="data: .*/gone/redis-1: No such file or directory$"):
         make([Share("volume@3", of_instance(Folder(folder / "gone", "/data"), 1))])
+
+
+def test_held(folder: Path) -> None:
+    """one machine at a time has a folder that it may write; many have one that they read"""
+    own = Share("volume@3", of_instance(Folder(folder / "data", "/data"), 1))
+    read = Share("volume@4", Folder(folder / "data", "/shown", read_only=True))
+    with hold([own, read]):
+        with hold([read]):
+            with pytest.raises(InputError, match="^data: .*/redis-1 is used by another machine that runs$"):
+                hold([read, own])
+    with hold([own]), pytest.raises(InputError, match="^volume: .*/gone: No such file"):
+        hold([Share("volume@5", Folder(folder / "gone", "/gone"))])
+    hold([own]).close()
