@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deploy.base.paths import ROOT
-from topology import foreign
+from topology import foreign, headers
 from topology.errors import InputError
 from topology.machines.parts import MemoryRange, Shape
+from topology.machines.qemu import Grid
 
 PAPERS = "xeon-e5-2683v3"  # the machine of the papers: its figures are published, and it is the default
 MACHINES = ROOT / "emulator" / "machines"
@@ -29,7 +30,7 @@ LINE_PRICES = frozenset({
       "reader_gap"),
 })
 RANGE = (0.5, 1.0, 2.0)
-MOST_CORES = 64  # emulator/modelled/prices.h
+MOST_CORES = headers.constant(ROOT / "emulator" / "modelled" / "most_cores.h", "MOST_CORES")
 _Key = TypeVar("_Key")
 INTERVAL = frozenset({"low", "high", "why"})  # what an assumed price has beside its cycles and source, and others may
 _CACHES = ("l1", "l1i", "l2", "l3")
@@ -144,6 +145,12 @@ class ModelledMachine:
     @property
     def cores(self) -> int:
         return self.sockets * self.cores_per_socket
+
+    @property
+    def last_apic(self) -> int:
+        """Returns the greatest APIC id that QEMU gives a core."""
+        sockets, caches, cores = self.sockets, self.clusters_per_socket, self.cores_per_cluster
+        return Grid(sockets, caches, cores, 1, ()).apic((sockets - 1, caches - 1, cores - 1, 0))
 
     @property
     def assumed(self) -> list[str]:

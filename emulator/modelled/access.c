@@ -14,12 +14,12 @@ static uint64_t half[MOST_CORES]; /* of a transfer, paid before the locked instr
 /* A locked instruction, and the line that it touched last: the one that it is likely to touch next. */
 struct locked {
 	bool kernel;
-	uint64_t last[MOST_CORES], any;
+	uint64_t any, last[]; /* of each core */
 };
 
 struct locked *locked_make(bool kernel)
 {
-	struct locked *locked = calloc(1, sizeof(*locked));
+	struct locked *locked = calloc(1, sizeof(*locked) + machine.cores * sizeof(*locked->last));
 	if (!locked)
 		abort();
 	locked->kernel = kernel;
@@ -51,7 +51,7 @@ void access_remapped(unsigned i, void *data)
 	if (i < MOST_CORES)
 		forget_translations(&translations[i]);
 	else
-		for (i = 0; i < MOST_CORES; i++)
+		for (i = 0; i < machine.cores; i++)
 			forget_translations(&translations[i]);
 }
 

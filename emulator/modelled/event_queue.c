@@ -16,15 +16,46 @@ void queue_limit(struct runner *core, uint64_t limit)
 
 static bool has_turns(const struct runner *core) { return core->state == RUNS || core->state == EXPECTED; }
 
-enum { NUMBER_BITS = 6 };
+enum { NUMBER_BITS = 10 };
 _Static_assert(MOST_CORES <= 1 << NUMBER_BITS, "a place has a core's number");
+
+static uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static void set_place(struct event_queue *queue, unsigned core, uint64_t place)
+{
+	uint64_t *tree = queue->place;
+	require(core < queue->leaves);
+	unsigned at = queue->leaves + core;
+	tree[at] = place;
+	for (at /= 2; at; at /= 2) {
+		uint64_t least = lesser(tree[2 * at], tree[2 * at + 1]);
+		if (tree[at] == least)
+			return;
+		tree[at] = least;
+	}
+}
+
+/* Makes room for the core. */
+static void add_leaves(struct event_queue *queue, unsigned core)
+{
+	unsigned leaves = queue->leaves ? queue->leaves : 1;
+	while (leaves <= core)
+		leaves *= 2;
+	if (leaves == queue->leaves)
+		return;
+	queue->leaves = leaves;
+	for (unsigned i = 1; i < 2 * leaves; i++)
+		queue->place[i] = NEVER;
+	for (unsigned i = 0; i < queue->count; i++)
+		queue_moved(queue, i);
+}
 
 /* Places compare as (clock, number) do. */
 void queue_moved(struct event_queue *queue, unsigned core)
 {
 	const struct runner *c = &queue->core[core];
 	require(core < MOST_CORES && (!has_turns(c) || clock_of(c) >> (64 - NUMBER_BITS) == 0));
-	queue->place[core] = has_turns(c) ? clock_of(c) << NUMBER_BITS | core : NEVER;
+	set_place(queue, core, has_turns(c) ? clock_of(c) << NUMBER_BITS | core : NEVER);
 }
 
 static uint64_t clock_until(unsigned core, uint64_t place)
@@ -35,7 +66,7 @@ static uint64_t clock_until(unsigned core, uint64_t place)
 uint64_t queue_until(const struct event_queue *queue, unsigned core, unsigned other)
 {
 	require(core < MOST_CORES && other < MOST_CORES && core != other);
-	uint64_t until = clock_until(core, queue->place[other]);
+	uint64_t until = clock_until(core, queue->place[queue->leaves + other]);
 	return until == NEVER ? NEVER : until + queue->quantum;
 }
 
@@ -61,30 +92,23 @@ struct least {
 	uint64_t first, second;
 };
 
-static void take_place(struct least *least, uint64_t place)
-{
-	uint64_t more = place < least->first ? least->first : place;
-	least->first = place < least->first ? place : least->first;
-	least->second = more < least->second ? more : least->second;
-}
-
-/* The two least places. Those of even and of odd cores apart: the processor need not wait for the one to find the
- * other. */
+/* The two least places: the second is beside the path from the first to the root. */
 static struct least least_places(struct event_queue *queue)
 {
-	struct least even = { NEVER, NEVER }, odd = even;
-	unsigned i = 0;
+	const uint64_t *tree = queue->place;
+	struct least least = { NEVER, NEVER };
+	if (!queue->count)
+		return least;
 	if (queue->running != NOBODY)
 		queue_moved(queue, (unsigned)queue->running);
-	for (; i + 1 < queue->count; i += 2) {
-		take_place(&even, queue->place[i]);
-		take_place(&odd, queue->place[i + 1]);
-	}
-	if (i < queue->count)
-		take_place(&even, queue->place[i]);
-	take_place(&even, odd.first);
-	take_place(&even, odd.second);
-	return even;
+	least.first = tree[1];
+	if (least.first == NEVER)
+		return least;
+	unsigned at = queue->leaves + (unsigned)(least.first & (MOST_CORES - 1));
+	require(tree[at] == least.first);
+	for (; at > 1; at /= 2)
+		least.second = lesser(least.second, tree[at ^ 1]);
+	return least;
 }
 
 /* Unparks cores that have waited long enough, and all if no core runs: then each of them only waits for the others. */
@@ -153,6 +177,7 @@ void queue_add(struct event_queue *queue, unsigned core, struct count *count)
 	queue_limit(c, 0);
 	if (!queue->count)
 		queue->running = NOBODY;
+	add_leaves(queue, core);
 	if (queue->count <= core)
 		queue->count = core + 1;
 	queue_moved(queue, core);

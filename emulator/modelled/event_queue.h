@@ -53,8 +53,11 @@ struct runner {
 
 struct event_queue {
 	struct runner core[MOST_CORES];
-	uint64_t place[MOST_CORES]; /* in the order: its clock and its number in one; NEVER if it has no turns */
-	unsigned count;             /* cores that there are */
+	/* A tree of places in the order: of a core its clock and its number in one, or NEVER if it has no turns, behind
+	 * `leaves`; before that the lesser of two, place[1] the least of all. */
+	uint64_t place[2 * MOST_CORES];
+	unsigned leaves; /* a power of two, of as many cores or more; 0: there are none yet */
+	unsigned count;  /* cores that there are */
 	/* core that runs: its clock advances by itself, so its place has to be computed again; NOBODY: none */
 	int running;
 	uint64_t timeout;           /* clock up to which no parked core has waited for its `most` */

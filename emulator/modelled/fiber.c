@@ -36,6 +36,7 @@ struct carrier {
 
 static struct fiber fibers[MOST_CORES];
 static struct carrier carriers[MOST_CORES];
+static _Atomic unsigned carrier_count; /* behind the last one that has joined */
 static _Atomic unsigned recent; /* the carrier that was the last to be given work */
 static bool by_instruction;     /* FS base */
 
@@ -72,15 +73,16 @@ static bool fiber_claim(struct fiber *fiber)
 /* A carrier that is idle runs the fiber, which the caller has claimed. */
 static void carrier_start(const struct fiber *fiber)
 {
+	const unsigned count = carrier_count;
 	for (unsigned at = recent;; at++) {
-		struct carrier *c = &carriers[at % MOST_CORES];
+		struct carrier *c = &carriers[at % count];
 		uint32_t idle = IDLE;
 		if (atomic_compare_exchange_strong(&c->work, &idle, FIRST + (uint32_t)(fiber - fibers))) {
-			recent = at % MOST_CORES;
+			recent = at % count;
 			syscall(SYS_futex, &c->work, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 			return;
 		}
-		if (at % MOST_CORES == MOST_CORES - 1)
+		if (at % count == count - 1)
 			sched_yield(); /* one is about to be */
 	}
 }
@@ -159,6 +161,9 @@ void fiber_join(unsigned party)
 	make_loop(carrier);
 	fibers[party].storage = storage;
 	fibers[party].carrier = carrier;
+	for (unsigned count = carrier_count; count <= party;)
+		if (atomic_compare_exchange_weak(&carrier_count, &count, party + 1))
+			break;
 }
 
 void fiber_go(unsigned party)
@@ -210,7 +215,7 @@ pid_t fiber_thread(unsigned party)
 
 void fiber_thread_moved(pid_t was, pid_t is)
 {
-	for (unsigned i = 0; i < MOST_CORES; i++)
+	for (unsigned i = 0; i < carrier_count; i++)
 		if (carriers[i].id == was)
 			carriers[i].id = is;
 }

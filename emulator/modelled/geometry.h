@@ -1,43 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of cores and of clusters, as masks, and how far they are. */
+/* How far sets of cores and of clusters are: clusters, and sockets, are ranges of the cores' numbers. */
 #pragma once
 
-#include "prices.h"
+#include "sets.h"
 
-static inline uint64_t cores_of_cluster(const struct machine *m, unsigned cluster)
+static inline unsigned cores_each(const struct machine *m) { return (unsigned)(m->cores / m->clusters); }
+static inline unsigned clusters_each(const struct machine *m) { return (unsigned)(m->clusters / m->sockets); }
+
+/* Returns whether the set has a core beside this one. */
+static inline bool has_others(const struct machine *m, const uint64_t *cores, unsigned core)
 {
-	uint64_t each = m->cores / m->clusters;
-	return (each == 64 ? ~0ull : (1ull << each) - 1) << cluster * each;
+	return set_any(cores, 0, core) || set_any(cores, core + 1, (unsigned)m->cores);
 }
 
-static inline enum distance farthest_core(const struct machine *m, unsigned core, uint64_t cores)
+static inline bool has_other_clusters(const struct machine *m, const uint64_t *clusters, unsigned cluster)
 {
-	enum distance found = SAME_CLUSTER;
-	for (; cores && found < OTHER_SOCKET; cores &= cores - 1) {
-		enum distance d = distance(m, core, (unsigned)__builtin_ctzll(cores));
-		if (d > found)
-			found = d;
-	}
-	return found;
+	return set_any(clusters, 0, cluster) || set_any(clusters, cluster + 1, (unsigned)m->clusters);
 }
 
-/* The nearest L3 that has the line, by the cluster's first core. */
-static inline enum distance nearest_l3(const struct machine *m, unsigned core, uint64_t clusters)
+/* The farthest core of the set; SAME_CLUSTER if it is empty. */
+static inline enum distance farthest_core(const struct machine *m, unsigned core, const uint64_t *cores)
 {
-	enum distance found = OTHER_SOCKET;
-	for (; clusters; clusters &= clusters - 1) {
-		enum distance d = distance(m, core,
-		                           (unsigned)((unsigned)__builtin_ctzll(clusters) * (m->cores / m->clusters)));
-		if (d < found)
-			found = d;
-	}
-	return found;
+	unsigned socket = (unsigned)(m->cores / m->sockets), near = socket_of(m, core) * socket;
+	if (set_any(cores, 0, near) || set_any(cores, near + socket, (unsigned)m->cores))
+		return OTHER_SOCKET;
+	unsigned cluster = cores_each(m), nearest = cluster_of(m, core) * cluster;
+	bool beyond = set_any(cores, near, nearest) || set_any(cores, nearest + cluster, near + socket);
+	return beyond ? SAME_SOCKET : SAME_CLUSTER;
 }
 
-static inline uint64_t clusters_of(const struct machine *m, uint64_t cores)
+/* The nearest L3 that has the line, or whose cores have it; OTHER_SOCKET if there is none. */
+static inline enum distance nearest_l3(const struct machine *m, unsigned core, const uint64_t *l3,
+                                       const uint64_t *cores)
 {
-	uint64_t found = 0;
-	for (; cores; cores &= cores - 1)
-		found |= 1ull << cluster_of(m, (unsigned)__builtin_ctzll(cores));
-	return found;
+	unsigned own = cluster_of(m, core), each = cores_each(m), of_socket = clusters_each(m);
+	unsigned first = socket_of(m, core) * of_socket;
+	if (set_has(l3, own) || set_any(cores, own * each, (own + 1) * each))
+		return SAME_CLUSTER;
+	bool in_socket = set_any(l3, first, first + of_socket) || set_any(cores, first * each, (first + of_socket) * each);
+	return in_socket ? SAME_SOCKET : OTHER_SOCKET;
 }

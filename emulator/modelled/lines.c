@@ -2,6 +2,7 @@
 #include "lines.h"
 #include <stdlib.h>
 #include <skerry/require.h>
+#include "sets.h"
 #include "table.h"
 
 /* An instruction that moved a line. */
@@ -21,7 +22,8 @@ struct user {
 struct followed {
 	uint64_t line; /* first: the table's */
 	uint64_t address;
-	uint64_t reads, writes, upgrades, wait, cores;
+	uint64_t reads, writes, upgrades, wait;
+	uint64_t cores[SET_WORDS];
 	uint64_t fetches, useless; /* of those that are over */
 	struct mover *mover;
 	unsigned movers;
@@ -76,7 +78,9 @@ void lines_moved(const struct movement *movement, const struct touch *touch)
 	struct user *u = &f->user[movement->core];
 	require(movement->core < core_count && movement->core == touch->core);
 	f->address = touch->address & ~63ull;
-	f->cores |= 1ull << movement->core | movement->others;
+	set_add(f->cores, movement->core);
+	for (unsigned w = 0; w < set_words(core_count); w++)
+		f->cores[w] |= movement->others[w];
 	f->wait += movement->wait;
 	count_mover(f, touch->pc, movement->wait);
 	if (movement->upgrade) {
@@ -153,7 +157,7 @@ static void write_line(FILE *out, struct followed *f)
 	fprintf(out, "\"fetches\":%llu,\"useless\":%llu,\"users\":[", NUMBER(fetches), NUMBER(useless));
 	const char *between = "";
 	for (unsigned i = 0; i < core_count; i++)
-		if (f->cores >> i & 1) {
+		if (set_has(f->cores, i)) {
 			fprintf(out, "%s{\"core\":%u,\"read\":%llu,\"written\":%llu}", between, i,
 			        NUMBER(f->user[i].read), NUMBER(f->user[i].written));
 			between = ",";

@@ -44,7 +44,8 @@ struct watched {
 
 static enum lock_protocol protocol;
 static uint64_t tail;
-static struct watched cores[MOST_CORES];
+static struct watched *cores;
+static unsigned core_count;
 static struct table locks;
 static struct {
 	uint64_t entries, moves;
@@ -61,17 +62,22 @@ static struct lock *lock_at(const struct lock_access *a)
 	return lock;
 }
 
-void locks_make(enum lock_protocol wanted, uint64_t tail_address)
+void locks_make(enum lock_protocol wanted, uint64_t tail_address, unsigned count)
 {
 	protocol = wanted;
 	tail = tail_address;
 	table_make(&locks);
-	memset(cores, 0, sizeof(cores));
-	for (unsigned i = 0; i < MOST_CORES; i++)
+	core_count = count;
+	cores = allocate(count * sizeof(*cores));
+	for (unsigned i = 0; i < count; i++)
 		cores[i].kind = KIND_UNKNOWN;
 }
 
-void locks_free(void) { table_free(&locks, NULL); }
+void locks_free(void)
+{
+	table_free(&locks, NULL);
+	free(cores);
+}
 
 /* ---- what happens to a lock ---- */
 
@@ -216,7 +222,7 @@ static void queue_access(struct watched *core, const struct lock_access *a)
 
 bool locks_access(const struct lock_access *access)
 {
-	require(access->core < MOST_CORES);
+	require(access->core < core_count);
 	struct watched *core = &cores[access->core];
 	uint64_t taken = core->taken;
 	if (protocol == PROTOCOL_TICKET)

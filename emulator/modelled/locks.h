@@ -32,7 +32,7 @@ struct lock_access {
 };
 
 /* `tail`: its virtual address in every kernel. */
-void locks_make(enum lock_protocol protocol, uint64_t tail);
+void locks_make(enum lock_protocol protocol, uint64_t tail, unsigned cores);
 void locks_free(void);
 /* Takes each access of the kernel; of a locked instruction its load, then its store. Returns whether the core got a
  * lock by it. */

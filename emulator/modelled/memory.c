@@ -2,15 +2,30 @@
 #include "memory.h"
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <skerry/require.h>
 #include "directory.h"
 #include "geometry.h"
+
+static void *zeroed(uint64_t count, size_t size)
+{
+	void *made = calloc(count, size);
+	if (!made)
+		abort();
+	return made;
+}
 
 void memory_make(struct memory *memory, const struct machine *machine)
 {
 	*memory = (struct memory){ .machine = machine };
 	require(machine->cores && machine->cores <= MOST_CORES && machine->clusters);
-	require(machine->store_buffer <= STORES_MOST);
+	require(machine->store_buffer <= STORES_MOST && machine->clusters <= machine->cores);
+	memory->core_words = set_words(machine->cores);
+	memory->cluster_words = set_words(machine->clusters);
+	memory->core = zeroed(machine->cores, sizeof(*memory->core));
+	memory->l3 = zeroed(machine->clusters, sizeof(*memory->l3));
+	memory->warm = zeroed(machine->clusters, sizeof(*memory->warm));
+	memory->chunk = zeroed(MEMORY_LINES / CHUNK_LINES, sizeof(*memory->chunk));
 	for (unsigned i = 0; i < machine->cores; i++) {
 		cache_make(&memory->core[i].l1, &machine->l1);
 		cache_make(&memory->core[i].l1i, &machine->l1i);
@@ -18,9 +33,6 @@ void memory_make(struct memory *memory, const struct machine *machine)
 	}
 	for (unsigned i = 0; i < machine->clusters; i++)
 		cache_make(&memory->l3[i], &machine->l3);
-	memory->chunk = calloc(MEMORY_LINES / CHUNK_LINES, sizeof(*memory->chunk));
-	if (!memory->chunk)
-		abort();
 }
 
 void memory_free(struct memory *memory)
@@ -35,13 +47,17 @@ void memory_free(struct memory *memory)
 	for (uint64_t i = 0; i < MEMORY_LINES / CHUNK_LINES; i++)
 		free(memory->chunk[i]);
 	free(memory->chunk);
+	free(memory->warm);
+	free(memory->l3);
+	free(memory->core);
 }
 
 void memory_salt(struct memory *memory, uint64_t salt)
 {
 	memory->salt = salt;
 	for (unsigned i = 0; i < memory->machine->cores; i++)
-		memory->core[i].salt = memory->core[i].l2.salt = salt ? salt_draw(salt, i) | 1 : 0;
+		memory->core[i].salt = memory->core[i].l2.salt =
+			salt ? salt_of_core(salt, i, DRAWN_PLACES) | 1 : 0;
 }
 
 void memory_warm(struct memory *memory)
@@ -145,10 +161,13 @@ static void line_lose(struct memory *memory, unsigned core, uint64_t line, uint6
 		memory->lost(core, line, when);
 }
 
-static void lose_all(struct memory *memory, uint64_t cores, uint64_t line, uint64_t when)
+/* All cores of the range lose the line, but for `keeps`. They stay in the directory's set. */
+static void lose_all(struct memory *memory, const struct line *line, uint64_t number, unsigned from, unsigned until,
+                     unsigned keeps, uint64_t when)
 {
-	for (; cores; cores &= cores - 1)
-		line_lose(memory, (unsigned)__builtin_ctzll(cores), line, when);
+	for (unsigned i = from; (i = set_next(line->sharers, i, until)) < until; i++)
+		if (i != keeps)
+			line_lose(memory, i, number, when);
 }
 
 /* The line is in the cluster's L3 from now on; what has to leave for it leaves. */
@@ -156,18 +175,19 @@ static void fill_l3(struct memory *memory, unsigned cluster, uint64_t line, uint
 {
 	require(cluster < memory->machine->clusters);
 	entry_t victim = cache_fill(&memory->l3[cluster], entry_of(line, false));
-	directory_line(memory, line)->l3 |= 1ull << cluster;
+	set_add(line_l3(memory, directory_line(memory, line)), cluster);
 	if (!victim)
 		return;
 	struct line *left = directory_line(memory, entry_line(victim));
-	left->l3 &= ~(1ull << cluster);
+	set_remove(line_l3(memory, left), cluster);
 	if (!memory->machine->l3_inclusive)
 		return;
-	uint64_t cores = left->sharers & cores_of_cluster(memory->machine, cluster);
-	left->sharers &= ~cores;
-	if (left->owner && cores >> (left->owner - 1) & 1)
+	unsigned each = cores_each(memory->machine), first = cluster * each;
+	if (left->owner > first && left->owner <= first + each)
 		left->owner = 0;
-	lose_all(memory, cores, entry_line(victim), now);
+	lose_all(memory, left, entry_line(victim), first, first + each, MOST_CORES, now);
+	for (unsigned i = first; (i = set_next(left->sharers, i, first + each)) < first + each; i++)
+		set_remove(left->sharers, i);
 }
 
 /* The entry has left the core's L2 to make room. */
@@ -175,7 +195,7 @@ static void line_evicted(struct memory *memory, unsigned core, entry_t entry, ui
 {
 	struct line *line = directory_line(memory, entry_line(entry));
 	drop_from_l1(memory, &memory->core[core], entry_line(entry));
-	line->sharers &= ~(1ull << core);
+	set_remove(line->sharers, core);
 	if (line->owner == core + 1)
 		line->owner = 0;
 	if (!memory->machine->l3_inclusive)
@@ -223,14 +243,14 @@ static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number
 	require(line->owner && owner != core && owner < m->cores);
 	memory->core[core].traffic.transfer[far]++;
 	if (store) {
-		line->l3 = 0;
+		set_clear(line_l3(memory, line), memory->cluster_words);
 		line_lose(memory, owner, number, start + latency / 2);
+		set_remove(line->sharers, owner); /* an owner is the only one */
 	} else {
 		cache_downgrade(&memory->core[owner].l1, number);
 		cache_downgrade(&memory->core[owner].l2, number);
-		line->l3 |= 1ull << cluster_of(m, owner);
+		set_add(line_l3(memory, line), cluster_of(m, owner));
 	}
-	line->sharers = store ? 0 : 1ull << owner;
 	line->busy = start + latency;
 	return latency;
 }
@@ -252,10 +272,10 @@ static uint64_t miss_overlapped(const struct memory *memory, unsigned core, cons
 static uint64_t take_shared(struct memory *memory, unsigned core, uint64_t number, struct line *line, uint64_t start)
 {
 	const struct machine *m = memory->machine;
-	uint64_t others = line->sharers & ~(1ull << core), latency;
-	require(line->sharers && (!line->owner || line->owner == core + 1u));
-	if (others) {
-		enum distance far = farthest_core(m, core, others);
+	uint64_t latency;
+	require(set_any(line->sharers, 0, (unsigned)m->cores) && (!line->owner || line->owner == core + 1u));
+	if (has_others(m, line->sharers, core)) {
+		enum distance far = farthest_core(m, core, line->sharers);
 		latency = by_distance(&m->price.upgrade_cluster, far);
 		line->upgrade = (uint32_t)latency;
 		memory->core[core].traffic.upgrade[far]++;
@@ -263,8 +283,8 @@ static uint64_t take_shared(struct memory *memory, unsigned core, uint64_t numbe
 		latency = m->price.l3; /* by the directory no other core has it */
 		memory->core[core].traffic.upgrade[SAME_CLUSTER]++;
 	}
-	lose_all(memory, others, number, start + latency / 2);
-	line->sharers = line->l3 = 0;
+	lose_all(memory, line, number, 0, (unsigned)m->cores, core, start + latency / 2);
+	set_clear(line->sharers, memory->core_words + memory->cluster_words);
 	line->busy = start + latency;
 	return latency;
 }
@@ -273,13 +293,12 @@ static uint64_t take_shared(struct memory *memory, unsigned core, uint64_t numbe
 static uint64_t load_shared(struct memory *memory, unsigned core, struct line *line, bool store, uint64_t start)
 {
 	const struct machine *m = memory->machine;
-	enum distance far = nearest_l3(m, core, line->l3 | clusters_of(m, line->sharers));
+	enum distance far = nearest_l3(m, core, line_l3(memory, line), line->sharers);
 	uint64_t latency = by_distance(&m->price.l3, far);
-	require(line->l3 || line->sharers);
 	memory->core[core].traffic.l3[far]++;
 	line->busy = start + (store ? latency : m->price.reader_gap);
 	if (store)
-		line->l3 = 0;
+		set_clear(line_l3(memory, line), memory->cluster_words);
 	return latency;
 }
 
@@ -299,15 +318,16 @@ static uint64_t load_dram(struct memory *memory, unsigned core, uint64_t number,
 	return near ? m->price.dram_near : m->price.dram_far;
 }
 
-static void tell_moved(const struct memory *memory, unsigned core, uint64_t number, const struct line *before,
+/* `before`: the cores that had it. */
+static void tell_moved(const struct memory *memory, unsigned core, uint64_t number, uint64_t *before,
                        bool store, uint64_t now, uint64_t start, uint64_t arrival)
 {
-	uint64_t others = before->sharers & ~(1ull << core);
+	bool upgrade = set_has(before, core);
 	require(arrival >= now);
-	if (others)
-		memory->moved(&(struct movement){ .core = core, .line = number, .store = store,
-		                                  .upgrade = before->sharers >> core & 1,
-		                                  .others = others, .when = now,
+	set_remove(before, core);
+	if (set_any(before, 0, (unsigned)memory->machine->cores))
+		memory->moved(&(struct movement){ .core = core, .line = number, .store = store, .upgrade = upgrade,
+		                                  .others = before, .when = now,
 		                                  .queued = start > now ? start - now : 0, .wait = arrival - now });
 }
 
@@ -316,7 +336,11 @@ static __attribute__((noinline)) uint64_t miss_time(struct memory *memory, unsig
                                                     enum access access, uint64_t now)
 {
 	struct core_memory *c = &memory->core[core];
-	struct line *line = directory_line(memory, number), before = *line;
+	const struct machine *m = memory->machine;
+	struct line *line = directory_line(memory, number);
+	uint64_t *l3 = line_l3(memory, line), before[SET_WORDS];
+	if (memory->moved)
+		memcpy(before, line->sharers, memory->core_words * sizeof(*before));
 	bool store = access == STORE || access == ATOMIC;
 	uint64_t start = line->busy > now ? line->busy : now, latency;
 	if (start > now) {
@@ -329,24 +353,24 @@ static __attribute__((noinline)) uint64_t miss_time(struct memory *memory, unsig
 	bool alone = store;
 	if (line->owner && line->owner != core + 1u) {
 		latency = take_owned(memory, core, number, line, store, start);
-	} else if (store && line->sharers) {
+	} else if (store && set_any(line->sharers, 0, (unsigned)m->cores)) {
 		latency = take_shared(memory, core, number, line, start);
-	} else if (line->l3 || line->sharers) {
-		alone |= access != FETCH && !line->sharers &&
-		         !(line->l3 & ~(1ull << cluster_of(memory->machine, core)));
+	} else if (set_any(line->sharers, 0, (unsigned)m->cores) || set_any(l3, 0, (unsigned)m->clusters)) {
+		alone |= access != FETCH && !set_any(line->sharers, 0, (unsigned)m->cores) &&
+		         !has_other_clusters(m, l3, cluster_of(m, core));
 		latency = load_shared(memory, core, line, store, start);
 	} else {
 		alone = access != FETCH;
 		latency = load_dram(memory, core, number, line, start);
 	}
-	line->sharers |= 1ull << core;
-	line->owner = alone ? (uint8_t)(core + 1) : 0;
-	require(line->sharers >> core & 1 && (!line->owner || line->sharers == 1ull << core));
-	if (memory->machine->l3_inclusive)
-		fill_l3(memory, cluster_of(memory->machine, core), number, start);
+	set_add(line->sharers, core);
+	line->owner = alone ? (uint16_t)(core + 1) : 0;
+	require(!line->owner || !has_others(m, line->sharers, core));
+	if (m->l3_inclusive)
+		fill_l3(memory, cluster_of(m, core), number, start);
 	line_fill(memory, core, entry_of(number, alone), access, start);
 	if (memory->moved && access != FETCH)
-		tell_moved(memory, core, number, &before, store, now, start, start + latency);
+		tell_moved(memory, core, number, before, store, now, start, start + latency);
 	return start + latency;
 }
 
@@ -411,13 +435,13 @@ uint64_t memory_approach(struct memory *memory, unsigned core, uint64_t line, ui
 		return 0;
 	require(core < m->cores);
 	const struct line *l = directory_line(memory, line);
-	uint64_t latency, others = l->sharers & ~(1ull << core);
+	uint64_t latency;
 	if (l->owner == core + 1u)
 		return 0;
 	if (l->owner)
 		latency = by_distance(&m->price.transfer_cluster, distance(m, core, l->owner - 1u));
-	else if (others)
-		latency = by_distance(&m->price.upgrade_cluster, farthest_core(m, core, others));
+	else if (has_others(m, l->sharers, core))
+		latency = by_distance(&m->price.upgrade_cluster, farthest_core(m, core, l->sharers));
 	else
 		return 0;
 	*half = latency / 2;

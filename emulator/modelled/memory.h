@@ -50,21 +50,22 @@ struct movement {
 	unsigned core;
 	uint64_t line;
 	bool store;
-	bool upgrade;    /* it had the line already, to read */
-	uint64_t others; /* cores that had it, too */
-	uint64_t when;   /* the core asked for it */
-	uint64_t queued; /* then for as long as it was under way to others */
-	uint64_t wait;   /* until it is there, that included */
+	bool upgrade;           /* it had the line already, to read */
+	const uint64_t *others; /* set of the cores that had it, too (sets.h) */
+	uint64_t when;          /* the core asked for it */
+	uint64_t queued;        /* then for as long as it was under way to others */
+	uint64_t wait;          /* until it is there, that included */
 };
 
 struct memory {
 	const struct machine *machine;
-	struct core_memory core[MOST_CORES];
-	struct cache l3[MOST_CORES]; /* of each cluster */
-	struct line **chunk;
+	struct core_memory *core;
+	struct cache *l3;       /* of each cluster */
+	void **chunk;           /* of the directory */
+	unsigned core_words, cluster_words; /* of a set of the machine's cores, and of its clusters */
 	uint64_t salt; /* of the places of code in L1I (memory_salt()); 0: none */
 	/* of each cluster: how many lines its L3 is still taken to have that no core has accessed yet */
-	uint64_t warm[MOST_CORES];
+	uint64_t *warm;
 	/* Called when `core` loses `line`, which another takes: it is without it from `when` on; may be null. */
 	void (*lost)(unsigned core, uint64_t line, uint64_t when);
 	/* Called when a line has moved between cores; may be null. Not for what L2, L3 and memory alone serve. */

@@ -26,7 +26,7 @@ static enum lock_protocol protocol;
 static uint64_t tail, entry_syscall, entry_interrupt;
 static unsigned pushed[MOST_CORES]; /* the last constant: an interrupt's number, in its stub */
 static bool has_transactions;
-static uint8_t kernel_of[MOST_CORES];
+static uint16_t kernel_of[MOST_CORES];
 static struct transactions transactions;
 static uint64_t core_local, core_local_stride;
 static uint64_t cpu_address[MOST_CORES]; /* of each core's struct cpu, as the core reads it */
@@ -42,7 +42,7 @@ static bool read_kernels(const char *text)
 		unsigned long kernel = strtoul(text, &end, 10);
 		if (end == text || kernel >= MOST_CORES || (*end && *end != ':'))
 			return false;
-		kernel_of[i] = (uint8_t)kernel;
+		kernel_of[i] = (uint16_t)kernel;
 		if (!*end)
 			return true;
 		text = end + 1;
@@ -115,7 +115,7 @@ void observe_begin(struct memory *memory)
 	if (has_transactions)
 		transactions_make(&transactions, memory->machine, kernel_of);
 	if (locks_out)
-		locks_make(protocol, tail);
+		locks_make(protocol, tail, (unsigned)memory->machine->cores);
 	if (observe_any())
 		memory->moved = line_moved;
 }
@@ -231,7 +231,7 @@ void observe_accesses(struct qemu_plugin_insn *instruction, const struct watch *
 static void write_cpus(FILE *out)
 {
 	fputs("\"cpus\":[", out);
-	for (unsigned i = 0; i < MOST_CORES; i++)
+	for (unsigned i = 0; i < event_turns.count; i++)
 		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)cpu_address[i]);
 	fputs("]}\n", out);
 }

@@ -22,7 +22,7 @@ void pause_reports(FILE *file) { out = file; }
 uint64_t pause_misparked(void)
 {
 	uint64_t turns = 0;
-	for (unsigned i = 0; i < MOST_CORES; i++)
+	for (unsigned i = 0; i < event_turns.count; i++)
 		turns += lasts[i].spin.wrong;
 	return turns;
 }
@@ -35,7 +35,7 @@ void pause_looked(unsigned i, void *data)
 
 void pause_disturbed(void)
 {
-	for (unsigned i = 0; i < MOST_CORES; i++)
+	for (unsigned i = 0; i < event_turns.count; i++)
 		looks[i].did |= SPIN_DISTURBED;
 }
 

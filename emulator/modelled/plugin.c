@@ -118,7 +118,7 @@ static void draw_late(void)
 {
 	uint64_t most = LATEST_US * machine.khz / 1000 * UNIT;
 	for (unsigned i = 0; i < core_count; i++)
-		cores[i].late = memory.salt ? salt_draw(memory.salt, MOST_CORES + i) % most : 0;
+		cores[i].late = memory.salt ? salt_of_core(memory.salt, i, DRAWN_BEGIN) % most : 0;
 }
 
 /* Takes the prices of a file, or NULL: of none. Returns NULL, or what is wrong. */

@@ -75,10 +75,11 @@ static const char *take_price(struct machine *m, bool *seen, char *text)
 	return "is no price or property of a machine";
 }
 
+_Static_assert(MOST_CORES == 1024, "as check_prices() says");
 static const char *check_prices(const struct machine *m)
 {
 	if (!m->cores || m->cores > MOST_CORES)
-		return "cores: from 1 to 64";
+		return "cores: from 1 to 1024";
 	if (m->khz < 100000 || m->khz > 10000000)
 		return "khz: from 100000 to 10000000";
 	if (!m->clusters || !m->sockets || m->cores % m->clusters || m->clusters % m->sockets)

@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/require.h>
+#include "most_cores.h"
 
 /* Clocks and prices count sixteenths of a cycle. */
 enum { UNIT = 16 };
-enum { MOST_CORES = 64, MOST_NODES = 64 };
+enum { MOST_NODES = 64 };
 
 /* Distance of two cores, and of a core from memory (where CLUSTER and SOCKET are both near). */
 enum distance { SAME_CLUSTER, SAME_SOCKET, OTHER_SOCKET, DISTANCES };

@@ -13,3 +13,11 @@ static inline uint64_t salt_draw(uint64_t salt, uint64_t of)
 	bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;
 	return bits ^ bits >> 31;
 }
+
+/* A core has two draws of its own, of its places and of its begin. Those of 64 cores each stand side by side, as
+ * results were recorded when there were no more. */
+enum { DRAWN_PLACES = 0, DRAWN_BEGIN = 64 };
+static inline uint64_t salt_of_core(uint64_t salt, unsigned core, unsigned what)
+{
+	return salt_draw(salt, core / 64 * 128ull + what + core % 64);
+}

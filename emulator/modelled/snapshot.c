@@ -22,9 +22,10 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "prices.h"
 
 /* QEMU blocks no signal of the processor's in any of its threads, and its own code raises none of this number. */
-enum { STOP = SIGFPE, MOST_THREADS = 256, MOST_FILES = 1024, STOP_MS = 60000, LINES = 3, FAILED = 1 };
+enum { STOP = SIGFPE, MOST_THREADS = MOST_CORES + 64, MOST_FILES = 1024, STOP_MS = 60000, LINES = 3, FAILED = 1 };
 
 static struct stopped {
 	void *context; /* of the signal, on the thread's stack */

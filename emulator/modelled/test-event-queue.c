@@ -228,8 +228,47 @@ static void idle_until_timer(void)
 	EXPECT(run(&limit), 1);
 }
 
+/* The next core and its limit, on many cores that run, halt and are woken, beside a look at each of them. */
+static void beside_a_scan(unsigned cores)
+{
+	uint64_t seed = 88172645463325252ull;
+	begin(cores);
+	event_queue.quantum = 0;
+	for (unsigned step = 0; step < 20000; step++) {
+		uint64_t limit, first = NEVER, second = NEVER;
+		unsigned least = 0, next = 0;
+		for (unsigned i = 0; i < cores; i++) {
+			uint64_t clock = clock_of(&event_queue.core[i]);
+			bool has = event_queue.core[i].state == RUNS || event_queue.core[i].state == EXPECTED;
+			if (has && clock < first) {
+				second = first, next = least;
+				first = clock, least = i;
+			} else if (has && clock < second) {
+				second = clock, next = i;
+			}
+		}
+		int got = queue_next(&event_queue, &limit);
+		EXPECT(got, first == NEVER ? NOBODY : (int)least);
+		EXPECT(first == NEVER || limit == (second == NEVER ? NEVER : second + (least < next)), 1);
+		seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+		unsigned any = (unsigned)(seed >> 20) % cores;
+		if (got != NOBODY) {
+			queue_limit(&event_queue.core[got], limit);
+			core_charge(&event_queue.core[got], seed % 40);
+			if (seed >> 60 == 0)
+				queue_halt(&event_queue, (unsigned)got);
+		}
+		if (event_queue.core[any].state == HALTED && (got == NOBODY || (seed >> 58) % 4 == 0))
+			queue_expect(&event_queue, any, queue_now(&event_queue) + seed % 100);
+	}
+}
+
 int main(void)
 {
+	beside_a_scan(1);
+	beside_a_scan(3);
+	beside_a_scan(65);
+	beside_a_scan(MOST_CORES);
 	in_order();
 	exact_order();
 	alone_it_is_not_held();

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "test-common.h"
 
-enum { TAIL = 0x8000, NODE = 0x10000, TICKET = 0x9000, CALL = 1 };
+enum { TAIL = 0x8000, NODE = 0x10000, TICKET = 0x9000, CALL = 1, CORES = 8 };
 static char text[1 << 16];
 static bool taken; /* by the last access */
 
@@ -44,7 +44,7 @@ static void says(const char *part)
 /* Core 0 has it from 11 to 50; core 1 wants it at 20 and has it from 61 to 70. */
 static void clh(void)
 {
-	locks_make(PROTOCOL_CLH, TAIL);
+	locks_make(PROTOCOL_CLH, TAIL, CORES);
 	locks_entered(0, CALL);
 	store(0, 9, NODE, 1);
 	exchange(0, 10, TAIL, 8, NODE + 0x400, NODE);
@@ -80,7 +80,7 @@ static void clh(void)
 /* Core 0 finds it free; core 1 waits for it and has no successor. */
 static void mcs(void)
 {
-	locks_make(PROTOCOL_MCS, TAIL);
+	locks_make(PROTOCOL_MCS, TAIL, CORES);
 	at(0, 9, true, false, NODE, 8, 0);
 	exchange(0, 10, TAIL, 8, 0, NODE);
 	EXPECT(taken, true);
@@ -113,7 +113,7 @@ static void take(unsigned core, uint64_t now, uint64_t lock, uint64_t ticket, ui
 /* Several are held at once, and given up in any order; what is added elsewhere is no lock. */
 static void tickets(void)
 {
-	locks_make(PROTOCOL_TICKET, 0);
+	locks_make(PROTOCOL_TICKET, 0, CORES);
 	take(0, 10, TICKET, 7, 7);
 	take(0, 20, TICKET + 0x100, 3, 3);
 	exchange(0, 22, 0x500000, 4, 12, 1); /* a counter */

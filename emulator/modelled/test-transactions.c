@@ -15,9 +15,9 @@ static void make(unsigned kernel_cores)
 	machine.price.transaction_commit = COMMIT * UNIT;
 	machine.price.transaction_abort = ABORT * UNIT;
 	machine.price.atomic = 18 * UNIT;
-	uint8_t kernel[MOST_CORES];
-	for (unsigned i = 0; i < MOST_CORES; i++)
-		kernel[i] = (uint8_t)(i / kernel_cores);
+	uint16_t kernel[8];
+	for (unsigned i = 0; i < 8; i++)
+		kernel[i] = (uint16_t)(i / kernel_cores);
 	transactions_make(&all, &machine, kernel);
 }
 

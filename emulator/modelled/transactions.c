@@ -20,15 +20,23 @@ struct record {
 
 static uint64_t hash_line(uint64_t line) { return (line * 0x9e3779b97f4a7c15) >> 20; }
 
-void transactions_make(struct transactions *all, const struct machine *machine, const uint8_t kernel[MOST_CORES])
+void transactions_make(struct transactions *all, const struct machine *machine, const uint16_t *kernel)
 {
-	memset(all, 0, sizeof(*all));
-	all->machine = machine;
-	memcpy(all->kernel, kernel, sizeof(all->kernel));
+	*all = (struct transactions){ .machine = machine, .cores = (unsigned)machine->cores };
+	all->kernel = allocate(all->cores * sizeof(*all->kernel));
+	all->lock = allocate(MOST_CORES * sizeof(*all->lock));
+	all->core = allocate(all->cores * sizeof(*all->core));
+	memcpy(all->kernel, kernel, all->cores * sizeof(*all->kernel));
 	table_make(&all->records);
 }
 
-void transactions_free(struct transactions *all) { table_free(&all->records, NULL); }
+void transactions_free(struct transactions *all)
+{
+	table_free(&all->records, NULL);
+	free(all->core);
+	free(all->lock);
+	free(all->kernel);
+}
 
 static struct record *record_of(struct transactions *all, uint64_t line)
 {
@@ -39,7 +47,7 @@ static struct record *record_of(struct transactions *all, uint64_t line)
 
 static struct span *lock_of(struct transactions *all, unsigned core)
 {
-	require(core < MOST_CORES && all->kernel[core] < MOST_CORES);
+	require(core < all->cores && all->kernel[core] < MOST_CORES);
 	return &all->lock[all->kernel[core]];
 }
 
@@ -62,7 +70,7 @@ static void owe_abort(const struct transactions *all, struct transaction *t, enu
 /* The core takes the lock at `when`: transactions that have read it abort. */
 static void abort_others(struct transactions *all, unsigned core, uint64_t when)
 {
-	for (unsigned i = 0; i < MOST_CORES; i++)
+	for (unsigned i = 0; i < all->cores; i++)
 		if (i != core && all->kernel[i] == all->kernel[core] && all->core[i].last.from < when &&
 		    when < all->core[i].last.until)
 			owe_abort(all, &all->core[i], BY_LOCK, when);
@@ -283,7 +291,7 @@ uint64_t transaction_irrevocable(struct transactions *all, unsigned core, uint64
 
 void transactions_reset(struct transactions *all)
 {
-	for (unsigned i = 0; i < MOST_CORES; i++)
+	for (unsigned i = 0; i < all->cores; i++)
 		all->core[i].counts = (struct transaction_counts){ .begun = all->core[i].runs };
 }
 
@@ -291,7 +299,7 @@ void transactions_write(FILE *out, const struct transactions *all)
 {
 	static const char *const names[] = { "lock", "capacity", "conflict", "irrevocable" };
 	struct transaction_counts sum = { 0 };
-	for (unsigned i = 0; i < MOST_CORES; i++) {
+	for (unsigned i = 0; i < all->cores; i++) {
 		const struct transaction_counts *c = &all->core[i].counts;
 		sum.begun += c->begun;
 		sum.committed += c->committed;

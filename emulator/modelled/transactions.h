@@ -56,13 +56,15 @@ struct transaction {
 
 struct transactions {
 	const struct machine *machine;
-	uint8_t kernel[MOST_CORES];   /* of each core; below MOST_CORES */
-	struct span lock[MOST_CORES]; /* of each kernel: the last fallback's */
-	struct transaction core[MOST_CORES];
+	unsigned cores;
+	uint16_t *kernel;  /* of each core; below MOST_CORES */
+	struct span *lock; /* MOST_CORES, of each kernel: the last fallback's */
+	struct transaction *core;
 	struct table records; /* of each line: the cores that touched it last */
 };
 
-void transactions_make(struct transactions *all, const struct machine *machine, const uint8_t kernel[MOST_CORES]);
+/* `kernel`: of each core of the machine. */
+void transactions_make(struct transactions *all, const struct machine *machine, const uint16_t *kernel);
 void transactions_free(struct transactions *all);
 static inline bool transaction_runs(const struct transactions *all, unsigned core) { return all->core[core].runs; }
 

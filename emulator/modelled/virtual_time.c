@@ -117,9 +117,11 @@ static void cond_wake(pthread_cond_t *cond)
 		return;
 	unsigned woken[MOST_CORES + 1], count = 0;
 	pthread_mutex_lock(&mutex);
-	for (unsigned i = 0; i <= EVENTS; i++)
-		if (place[i].waits == cond || (!place[i].waits && place[i].halts == cond && i != EVENTS))
+	for (unsigned i = 0; i < core_count; i++)
+		if (place[i].waits == cond || (!place[i].waits && place[i].halts == cond))
 			woken[count++] = i;
+	if (place[EVENTS].waits == cond)
+		woken[count++] = EVENTS;
 	pthread_mutex_unlock(&mutex);
 	for (unsigned i = 0; i < count; i++)
 		if ((int)woken[i] != token_self())

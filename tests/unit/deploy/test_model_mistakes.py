@@ -11,7 +11,7 @@ import pytest
 from deploy.base.paths import ROOT
 
 PLUGIN = ROOT / "emulator" / "modelled"
-SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "event-queue": ("event_queue.c",),
+SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "directory": ("memory.c", "cache.c", "prices.c"), "event-queue": ("event_queue.c",),
            "repeats": ("memory.c", "cache.c", "prices.c"), "snapshot": ("snapshot.c",), "spin": ("spin.c",),
            "prices": ("prices.c",), "locks": ("locks.c", "table.c")}
 SECONDS = 120  # a mistake may make a test wait for ever
@@ -30,8 +30,9 @@ MISTAKES = (
     Mistake("a transfer is free", "memory.c", "by_distance(&m->price.transfer_cluster, far);", "0;"),
     Mistake("an upgrade is free", "memory.c", "latency = by_distance(&m->price.upgrade_cluster, far);", "latency = 0;"),
     Mistake("an upgrade is missed: sharers keep the line", "memory.c",
-            "	lose_all(memory, others, number, start + latency / 2);\n", ""),
-    Mistake("an upgrade costs what the nearest sharer does", "geometry.h", "if (d > found)", "if (d < found)"),
+            "	lose_all(memory, line, number, 0, (unsigned)m->cores, core, start + latency / 2);\n", ""),
+    Mistake("an upgrade costs what the nearest sharer does", "geometry.h",
+            "return beyond ? SAME_SOCKET : SAME_CLUSTER;", "return SAME_CLUSTER;"),
     Mistake("an owner keeps its line", "memory.c", "		line_lose(memory, owner, number, start + latency / 2);\n", ""),
     Mistake("an owner may go on writing", "memory.c", "		cache_downgrade(&memory->core[owner].l1, number);\n", ""),
     Mistake("requests for a line do not queue", "memory.c", "start = line->busy > now ? line->busy : now, latency;",
@@ -41,7 +42,8 @@ MISTAKES = (
             "	return latency;\n}\n\n/*\n * How much"),
     Mistake("readers do not keep a line busy", "memory.c",
             "line->busy = start + (store ? latency : m->price.reader_gap);", "line->busy = start;"),
-    Mistake("a clean line comes from the farthest L3", "geometry.h", "if (d < found)", "if (d > found)"),
+    Mistake("a clean line comes from the farthest L3", "geometry.h", "return in_socket ? SAME_SOCKET : OTHER_SOCKET;",
+            "return OTHER_SOCKET;"),
     Mistake("far memory at the price of near", "memory.c", "return near ? m->price.dram_near : m->price.dram_far;",
             "return m->price.dram_near;"),
     Mistake("a buffer of stores without an end", "memory.c", "core->store_count == memory->machine->store_buffer",
@@ -51,7 +53,7 @@ MISTAKES = (
     Mistake("locked instructions do not wait for stores", "memory.c", "return memory_drain(memory, core, arrival);",
             "return arrival;"),
     Mistake("what leaves an inclusive L3 stays in its cores", "memory.c",
-            "	lose_all(memory, cores, entry_line(victim), now);\n", ""),
+            "	lose_all(memory, left, entry_line(victim), first, first + each, MOST_CORES, now);\n", ""),
     Mistake("a page that only the second TLB has is free", "memory.c", "return memory->machine->price.tlb_second;",
             "return 0;"),
     Mistake("a set of a TLB keeps one page", "memory.c",
@@ -95,6 +97,19 @@ MISTAKES = (
     Mistake("what is planted is charged, not taken away", "prices.h", "return price - (price *",
             "return price + (price *", "prices"),
     Mistake("a machine without a price", "prices.c", "!seen[i] && !names[i].optional", "false", "prices"),
+    Mistake("sharers beyond the first word keep the line", "memory.c",
+            "(i = set_next(line->sharers, i, until)) < until;",
+            "(i = set_next(line->sharers, i, until)) < until && i < SET_BITS;", "directory"),
+    Mistake("a range of cores has one more", "sets.h", "(1ull << (until - first)) - 1", "(2ull << (until - first)) - 1",
+            "directory"),
+    Mistake("a range of cores begins with its word", "sets.h", "from > first ? ~0ull << (from - first) : ~0ull",
+            "~0ull", "directory"),
+    Mistake("clusters lie over the last word of cores", "directory.h", "return line->sharers + memory->core_words;",
+            "return line->sharers + memory->core_words - 1;", "directory"),
+    Mistake("a core stops where the last core on its path does", "event_queue.c",
+            "lesser(least.second, tree[at ^ 1])", "tree[at ^ 1]", "event-queue"),
+    Mistake("a core that halts keeps its place", "event_queue.c", "		tree[at] = least;\n",
+            "		tree[at] = lesser(tree[at], least);\n", "event-queue"),
     Mistake("a copy's threads begin anew", "snapshot.c", "SYS_rt_sigreturn", "SYS_exit", "snapshot"),
 )
 
