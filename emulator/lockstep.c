@@ -22,6 +22,7 @@
  * the kernel.
  */
 #include "mark.h"
+#include "modelled/most_cores.h"
 #include "qemu_plugin.h"
 #include <errno.h>
 #include <pthread.h>
@@ -32,7 +33,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { CORES = 256, QUANTUM = 20 };
+enum { QUANTUM = 20 };
 /* Nanoseconds that a core waits for the others. QEMU stops all cores for some work of its own, and one that waits
  * here would never see that. One block of instructions then goes ahead, which is what it takes to see it. */
 enum { TIMEOUT = 100000000 };
@@ -43,7 +44,7 @@ struct core {
 	_Atomic bool runs;
 } __attribute__((aligned(64)));
 
-static struct core core[CORES];
+static struct core core[MOST_CORES];
 static unsigned core_count; /* that have run; under the mutex, as what follows */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
@@ -178,7 +179,6 @@ static void translate_block(plugin_id id, struct qemu_plugin_tb *block)
 
 int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv)
 {
-	(void)info;
 	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
 			out = fopen(argv[i] + 4, "w");
@@ -187,6 +187,10 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 	}
 	if (!out || !quantum) {
 		fputs("lockstep: out=FILE must be given, and quantum not be 0\n", stderr);
+		return -1;
+	}
+	if (info->cores > MOST_CORES) {
+		fprintf(stderr, "lockstep: %d cores; %d are the most\n", info->cores, MOST_CORES);
 		return -1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_block);
