@@ -45,7 +45,10 @@ static inline uint64_t object(enum skerry_object type, unsigned size_bits) { ret
 uint64_t badged(uint64_t cap, uint64_t badge, unsigned rights); /* a minted copy */
 uint64_t copy_of(uint64_t cap, unsigned rights);
 bool is_empty(uint64_t slot);
-/* The untyped that a test's objects come from, 32 MiB. */
+/* The untyped that a test's objects come from: 32 MiB where the build says nothing else. */
+#ifndef TEST_MEMORY_BITS
+#define TEST_MEMORY_BITS 25
+#endif
 uint64_t test_memory(void);
 /* The untyped that test_memory() is taken from. */
 uint64_t source_untyped(void);

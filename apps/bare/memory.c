@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "bare.h"
 
-enum { TEST_MEMORY_BITS = 25, OWN_MEMORY_BITS = 20 };
+enum { OWN_MEMORY_BITS = 20 };
 
 static uint64_t own_memory, pool; /* what lasts; what each test starts anew */
 static uint64_t first_slot, next_slot;

@@ -32,7 +32,7 @@ _Static_assert(offsetof(struct agent, start) == CACHES_START && offsetof(struct 
 
 extern const char caches_start[], caches_end[], caches_agent[];
 static const struct code code = { caches_start, caches_end };
-static uint64_t orders[PINGPONG_CORES]; /* the notification of a core's agent; 0: none yet */
+static uint64_t orders[FEW_CORES]; /* the notification of a core's agent; 0: none yet */
 static uint64_t memory;                /* physical address of the untyped memory that the chain is in */
 
 static struct agent *agent_of(unsigned core) { return (struct agent *)((char *)shared + AGENTS) + core; }

@@ -7,12 +7,16 @@
 #include "pingpong.h"
 
 enum { DOORBELL = 0 };
-#define FRAMES (LARGE_WINDOW + (256ull << 20)) /* of channels, a large page each */
+#define FRAMES (LARGE_WINDOW + (256ull << 20)) /* of channels, shared_frames() each */
+enum { FRAMES_MOST = 128 };
 
 static uint64_t doorbell[BOOT_MAX_CHANNELS]; /* the first cluster's; of another the notification that it raises */
-static uint64_t frame[BOOT_MAX_CHANNELS];
+static uint64_t frame[BOOT_MAX_CHANNELS]; /* the first of a channel */
 
-static void *ring_address(unsigned channel) { return (char *)FRAMES + ((uint64_t)channel << 21); }
+static void *ring_address(unsigned channel)
+{
+	return (char *)FRAMES + ((uint64_t)channel * shared_frames() << 21);
+}
 
 static uint64_t memory_of(unsigned channel)
 {
@@ -25,11 +29,16 @@ static uint64_t memory_of(unsigned channel)
 
 void clusters_init(void)
 {
+	if (PINGPONG_CORES > FEW_CORES)
+		check(ROOT->channel_count * shared_frames() <= FRAMES_MOST);
 	for (unsigned i = 0; i < ROOT->channel_count; i++) {
-		frame[i] = slot();
-		check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i], 1));
-		check_ok(frame_map(IPC, frame[i], ROOT_SLOT_VSPACE, (uint64_t)ring_address(i), RIGHT_READ | RIGHT_WRITE,
-		                   CACHE_WRITE_BACK));
+		frame[i] = slots(shared_frames());
+		check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i],
+		                        shared_frames()));
+		for (unsigned k = 0; k < shared_frames(); k++)
+			check_ok(frame_map(IPC, frame[i] + k, ROOT_SLOT_VSPACE,
+			                   (uint64_t)ring_address(i) + ((uint64_t)k << 21), RIGHT_READ | RIGHT_WRITE,
+			                   CACHE_WRITE_BACK));
 		if (ROOT->cluster) {
 			doorbell[i] = object(OBJECT_NOTIFICATION, 0);
 			check_ok(channel_listen(IPC, ROOT_SLOT_CHANNEL + i, DOORBELL, 0, doorbell[i]));

@@ -15,8 +15,8 @@ enum { WARM_UP = 2, STACK_SIZE = 4096, WORKER_PRIORITY = MAIN_PRIORITY - 10 };
 /* MARK(1): the first signal comes. MARK(2): a worker runs. MARK(3): all have been signalled. As in
  * deploy/bench/dynamic/forkjoin.py. */
 
-static uint8_t stack[PINGPONG_CORES][STACK_SIZE] __attribute__((aligned(4096)));
-static uint64_t thread[PINGPONG_CORES], wake[PINGPONG_CORES], joined; /* by core; notifications */
+static uint8_t stack[FEW_CORES][STACK_SIZE] __attribute__((aligned(4096)));
+static uint64_t thread[FEW_CORES], wake[FEW_CORES], joined; /* by core; notifications */
 static uint32_t workers;
 static _Alignas(64) _Atomic uint32_t running; /* workers of this round that run */
 

@@ -24,6 +24,7 @@ static void run_scale(const struct cluster_map *map)
 static void run_caches(const struct cluster_map *map)
 {
 	static struct caches args;
+	check(PINGPONG_CORES == FEW_CORES || ROOT->cpu_count <= FEW_CORES);
 	args.end_mib = argument_number(map, 1, 0);
 	check(argument_list(map, 2, args.writers, 63));
 	check(argument_list(map, 3, args.readers, 63));
@@ -42,6 +43,7 @@ static bool last_is(const struct cluster_map *map, const char *word)
 static void run_forkjoin(const struct cluster_map *map)
 {
 	static uint32_t cores[64];
+	check(PINGPONG_CORES == FEW_CORES || ROOT->cpu_count <= FEW_CORES);
 	check(argument_list(map, 2, cores, 63));
 	forkjoin_measure((unsigned)argument_number(map, 1, ROUNDS), cores, last_is(map, "set"));
 }

@@ -36,7 +36,7 @@ static void block_make(unsigned core, uint32_t delay, bool in_cycles)
 static void section_make(unsigned core, uint32_t section)
 {
 	struct thread_registers registers = { .rbx = SHARED_THERE + core * SCALE_BLOCK,
-	                                      .r12 = SHARED_THERE + (PINGPONG_CORES + 1) * SCALE_BLOCK,
+	                                      .r12 = SHARED_THERE + (order_block() + 1) * SCALE_BLOCK,
 	                                      .r15 = (section + SCALE_UNIT / 2) / SCALE_UNIT };
 	add_thread(core, scale_section, registers);
 }
@@ -55,7 +55,7 @@ void pairs_start(const struct order *order)
 {
 	pair_count = order->cores;
 	thread_count = 0;
-	memset(block_in(shared, PINGPONG_CORES + 1), 0, 64);
+	memset(block_in(shared, order_block() + 1), 0, 64);
 	for (unsigned i = 0; i < pair_count; i++) {
 		block_make(i, order->delay, order->in_cycles);
 		if (order->section)

@@ -11,7 +11,9 @@
 #include "bare.h"
 #include "shared.h"
 
-enum { PINGPONG_CORES = 60 }; /* of a cluster: a large page has a block of memory for each */
+/* PINGPONG_CORES: of a cluster. The build makes the program twice: for FEW_CORES, whose figures are recorded and whose
+ * blocks of memory are in one large page, and for as many as a kernel takes. */
+enum { FEW_CORES = 60 };
 
 struct shared {
 	uint32_t stamp[2];
@@ -34,14 +36,14 @@ extern const char threads_start[], threads_end[], thread_empty[], thread_single[
 
 extern struct shared *shared;
 
-/* The shared frame, mapped here, zeroed but for what says how to end after `rounds`. */
+/* The shared frames, mapped here, zeroed but for what says how to end after `rounds`. They follow one another. */
 void shared_make(uint64_t rounds);
 /* Whether objects are at home on the core of the threads that use them (CNODE_LOCALITY): the program's last word is
  * `local`. */
 extern bool at_home;
 /* A new one for threads of this core. */
 uint64_t object_of(unsigned core, enum skerry_object type);
-/* A large frame that is mapped at `here` already in its place; nothing of it is changed. */
+/* Large frames in slots from `frame` on, mapped at `here` already, in their place; nothing of them is changed. */
 void shared_use(uint64_t frame, void *here);
 void shared_wait(void);
 /* The last thread signals it; shared_wait() waits for it. */
@@ -52,7 +54,7 @@ struct code {
 };
 extern const struct code threads_code;
 #define SHARED_THERE 0x40000000ull /* where threads find the shared frame */
-/* An address space with the code and the shared frame in it. */
+/* An address space with the code and the shared frames in it. */
 uint64_t space_of(const struct code *code);
 static inline uint64_t space_new(void) { return space_of(&threads_code); }
 /* A thread in it; not started. `registers` but RIP are set. `index`: of the thread in its address space. */
@@ -157,7 +159,7 @@ _Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT &&
                offsetof(struct block, server_delays) == SCALE_SERVER_DELAYS &&
                sizeof(struct block) <= SCALE_BLOCK,
                "as scale.S has it");
-_Static_assert((PINGPONG_CORES + 2) * SCALE_BLOCK <= 1 << 21,
+_Static_assert((FEW_CORES + 2) * SCALE_BLOCK <= 1 << 21,
                "a large page has a block for each core, one for orders and one for a lock");
 
 /* The order to all pairs of a cluster. */
@@ -172,7 +174,11 @@ static inline struct block *block_in(void *frame, unsigned core)
 {
 	return (struct block *)((char *)frame + core * SCALE_BLOCK);
 }
-static inline struct order *order_in(void *frame) { return (struct order *)block_in(frame, PINGPONG_CORES); }
+/* The block for orders; the one for a lock is behind it. */
+static inline unsigned order_block(void) { return PINGPONG_CORES > FEW_CORES ? ROOT->cpu_count : PINGPONG_CORES; }
+static inline struct order *order_in(void *frame) { return (struct order *)block_in(frame, order_block()); }
+/* Large pages that the blocks are in. */
+static inline unsigned shared_frames(void) { return ((order_block() + 2) * SCALE_BLOCK + (1 << 21) - 1) >> 21; }
 
 /* --- pairs.c: this cluster's; their blocks are in the shared frame --- */
 
@@ -185,7 +191,7 @@ void pairs_stop(void);
 /* Once, before the first memory_reset(): meets the other clusters in the memory of channels. */
 void clusters_init(void);
 unsigned clusters(void);
-/* The frame with the blocks of a cluster; 0 is this one. */
+/* The frames with the blocks of a cluster; 0 is this one. */
 void *cluster_frame(unsigned cluster);
 /* The first cluster's: all others start, have started, stop, have stopped with what the order says. */
 void others_start(const struct order *order);

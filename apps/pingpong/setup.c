@@ -8,7 +8,7 @@ enum { THREAD_PRIORITY = MAIN_PRIORITY - 10 };
 const struct code threads_code = { threads_start, threads_end };
 struct shared *shared;
 bool at_home;
-static uint64_t shared_frame, done;
+static uint64_t shared_frame /* the first */, done;
 
 uint64_t object_of(unsigned core, enum skerry_object type)
 {
@@ -28,9 +28,10 @@ void shared_use(uint64_t frame, void *here)
 void shared_make(uint64_t rounds)
 {
 	check(rounds <= SHARED_CAPACITY);
-	shared_frame = object(OBJECT_FRAME_2M, 0);
-	check_ok(frame_map(IPC, shared_frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE,
-	                   CACHE_WRITE_BACK));
+	shared_frame = objects(OBJECT_FRAME_2M, 0, shared_frames());
+	for (unsigned i = 0; i < shared_frames(); i++)
+		check_ok(frame_map(IPC, shared_frame + i, ROOT_SLOT_VSPACE, LARGE_WINDOW + ((uint64_t)i << 21),
+		                   RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
 	shared_use(shared_frame, (void *)LARGE_WINDOW);
 	*shared = (struct shared){ .rounds = rounds, .done_call = SYS_SIGNAL, .done_cap = done };
 }
@@ -58,7 +59,10 @@ uint64_t space_of(const struct code *of)
 	for (const char *c = of->start; c < of->end; c++)
 		*text++ = *c;
 	map_there(code, vspace, CODE, RIGHT_READ | RIGHT_EXECUTE);
-	map_there(shared_frame, vspace, SHARED_THERE, RIGHT_READ | RIGHT_WRITE);
+	for (unsigned i = 0; i < shared_frames(); i++)
+		map_there(shared_frame + i, vspace, SHARED_THERE + ((uint64_t)i << 21), RIGHT_READ | RIGHT_WRITE);
+	if (PINGPONG_CORES > FEW_CORES) /* the window has fewer pages than there are spaces */
+		check_ok(frame_unmap(code));
 	return vspace;
 }
 

@@ -40,7 +40,8 @@ OF_DATA = ("dir", "appendfsync", "appenddirname", "appendfilename", "dbfilename"
 _CARDS = ", ".join(f"`{driver.name}` ({driver.what})" for driver in drivers.every().values())
 HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
 # Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, others by keys.
-NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", "volume", *drivers.every(), "metrics")
+NO_APPLICATIONS = ("root", "ktest", "pingpong", "pingpong-many", "stress", "stack", "switch", "volume",
+                   *drivers.every(), "metrics")
 
 
 @dataclass(frozen=True)

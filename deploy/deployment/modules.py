@@ -30,6 +30,7 @@ PROGRAMS = {
     "posixtest": Path("apps/libc/posixtest.elf"),
     "ktest": Path("apps/ktest/ktest.elf"),
     "pingpong": Path("apps/pingpong/pingpong.elf"),
+    "pingpong-many": Path("apps/pingpong/pingpong-many.elf"),
     "stress": Path("apps/stress/stress.elf"),
     "wakeups": Path("apps/wakeups/wakeups.elf"),
     "entries": Path("apps/entries/entries.elf"),

@@ -20,7 +20,7 @@ from topology.machines.machine import default_memory
 
 FIRST_SIGNAL, WORKER_RUNS, LAST_SIGNAL = 1, 2, 3  # marks of apps/pingpong/forkjoin.c
 ROUNDS, MOST_ROUNDS = 16, 10_000
-FEWEST_CORES = 2  # a coordinator and a worker
+FEWEST_CORES, MOST_CORES = 2, pingpong.FEW_CORES  # a coordinator and a worker; stacks of the program
 EVENT = "forkjoin"
 
 

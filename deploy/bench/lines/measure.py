@@ -26,7 +26,6 @@ _BOOT = headers.KERNEL / "boot.h"
 KERNEL_DIRECT_BASE = headers.macro(_BOOT, "KERNEL_DIRECT_BASE")
 KERNEL_IMAGE_BASE = headers.macro(_BOOT, "KERNEL_IMAGE_BASE")
 BOOT_MAX_CPUS = headers.constant(_BOOT, "BOOT_MAX_CPUS")  # elements of core_local[]
-PROGRAM = "pingpong"
 FEWEST_FETCHES = 4  # fetches from which on their useless ones are judged
 
 
@@ -205,7 +204,8 @@ def measure_lines(request: Request, timeout: Patience, build: Path = BUILD) -> l
     assert request.modelled
     counting = "+stat" if request.statistics else ""
     kernel = modules.MODELLED_RTM if request.lock == modelled.RTM and not counting else request.lock + counting
-    image, program = (Image(modules.module_path(name, build)) for name in (f"kernel-{kernel}", PROGRAM))
+    (application,) = case(request).plan.cluster_map.applications
+    image, program = (Image(modules.module_path(name, build)) for name in (f"kernel-{kernel}", application.program))
     local, entries = image.symbol("core_local"), [image.symbol(name).address
                                                   for name in ("entry_syscall", "entry_interrupt")]
     with TemporaryDirectory(prefix="skerry-lines-") as name:

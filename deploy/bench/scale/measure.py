@@ -8,6 +8,7 @@ from typing import Any
 
 from deploy.base.errors import Failure
 from deploy.bench.boot import Bench, program_plan
+from deploy.bench.ipc import pingpong
 from deploy.bench.ipc.pingpong import AT_HOME
 from deploy.deployment import Program
 from deploy.deployment.planner import Plan
@@ -23,6 +24,7 @@ from deploy.results.snapshots import ratio
 from topology.errors import InputError
 from topology.foreign import format_spans
 from topology.grouping import check_named
+from topology.limits import MAX_CPUS
 from topology.machines.machine import Shape, default_memory
 
 DELAYS = "125..32000"  # Figure 4 starts at 500; but a lock that is held for a fifth of the time bends at a fifth
@@ -32,7 +34,7 @@ FIGURE_4 = (
 )
 FIGURE_5 = "Figure 5 there: the same for every lock, at 4,000 cycles (x86) and at 500 (ARM)."
 FIGURE_5_DELAYS = (500.0, 4000.0)
-MOST_DELAY, MOST_POINTS, MOST_CORES = 1_000_000, 63, 60  # that the program takes, of a list; of a kernel
+MOST_DELAY, MOST_POINTS, MOST_CORES = 1_000_000, 63, MAX_CPUS  # that the program takes, of a list; of a kernel
 ENTRIES = 2  # kernel entries of a round trip
 
 
@@ -202,7 +204,8 @@ def case(request: Request) -> Case[Request]:
     """Returns the request with the plan of its boot; raises InputError for what the machine cannot be."""
     check_named(request.layout)
     kernel = f"{request.lock}{'+stat' * request.statistics}"
-    target = program_plan("bench-scale", kernel, _shape(request), Program("pingpong", barrier=False),
+    shape = _shape(request)
+    target = program_plan("bench-scale", kernel, shape, Program(pingpong.name(shape.cpus), barrier=False),
                           layout=request.layout, granularity=request.granularity)
     clusters = target.cluster_map.clusters
     if len({len(cluster.cpus) for cluster in clusters}) > 1:

@@ -19,7 +19,7 @@ from deploy.bench.dynamic import forkjoin, measure as experiment, unmap
 from deploy.bench.dynamic.measure import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, WAKE, ForkJoin, Ipc, Load
 from deploy.bench.dynamic.present import fork_join_table, ipc_table, load_table, plot_dynamic, sentences, unmap_tables
 from deploy.bench.dynamic.unmap import GUARDS, Guard, Unmap
-from deploy.bench.ipc import measure as ipc
+from deploy.bench.ipc import measure as ipc, pingpong
 from deploy.bench.scale import measure as scale
 from deploy.cli import options
 from deploy.cli.experiments import Plot
@@ -116,7 +116,7 @@ def dynamic(args: DynamicOptions) -> None:
     clocks = [machine for machine, is_wanted in ((None, selected.counts and UNMAP in selected.figures),
                                                  (selected.machine, selected.machine)) if is_wanted]
     ensure_built(output, reduce(or_, (needs.clocks(one) for one in clocks),
-                                needs.kernels(selected.kernels, "pingpong", "root")))
+                                needs.kernels(selected.kernels, *pingpong.PROGRAMS, "root")))
     modes = _modes(selected)
     for mode in modes:
         output.line(f"Mode: {mode.description}.")
@@ -173,8 +173,10 @@ def _cores(text: str | None, drawn: Sequence[str],
     if named and max(named) > most:
         raise InputError("--cores",
                          f"{max(named)} cores; {machine.name} has {machine.cores}, a kernel takes {scale.MOST_CORES}")
-    joins = [n for n in named or ranges.cores(FORK_JOIN_CORES) if forkjoin.FEWEST_CORES <= n <= most]
-    wakes = FORK_JOIN in drawn or WAKE in drawn
+    wakes, most_join = FORK_JOIN in drawn or WAKE in drawn, min(most, forkjoin.MOST_CORES)
+    if wakes and named and max(named) > most_join:
+        raise InputError("--cores", f"{max(named)} cores; fork and join takes {most_join} at most")
+    joins = [n for n in named or ranges.cores(FORK_JOIN_CORES) if forkjoin.FEWEST_CORES <= n <= most_join]
     if wakes and not joins:
         raise InputError("--cores" if named else "--machine",
                          f"1 core: fork and join takes {forkjoin.FEWEST_CORES} or more")

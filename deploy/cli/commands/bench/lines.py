@@ -11,6 +11,7 @@ from deploy.base.terminal import Json, Quiet
 from deploy.base.timeouts import Patience
 from deploy.bench import regimes
 from deploy.bench.destination import Destination
+from deploy.bench.ipc import pingpong
 from deploy.bench.lines.measure import PROTOCOLS, measure_lines
 from deploy.bench.lines.table import lines_table, lock_tables
 from deploy.bench.regimes import BASELINE
@@ -59,8 +60,8 @@ def lines(args: LinesOptions) -> None:
     to = Destination.of("lines", args.json, None, args.quiet)
     output = to.output
     run.check_installed()
-    ensure_built(output, needs.kernels([request.lock for request in requests], "pingpong", "root", statistics=True,
-                                       transactions=True) | needs.MODELLED)
+    ensure_built(output, needs.kernels([request.lock for request in requests], *pingpong.PROGRAMS, "root",
+                                       statistics=True, transactions=True) | needs.MODELLED)
     mode = run.mode(modelled)
     output.line(f"Mode: {mode.description}.")
     entries = []

@@ -14,6 +14,7 @@ from deploy.base.timeouts import Patience
 from deploy.bench import regimes
 from deploy.bench.boot import Bench
 from deploy.bench.destination import Destination
+from deploy.bench.ipc import pingpong
 from deploy.bench.native import host as native_host, measure as native
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import measure as experiment
@@ -96,8 +97,8 @@ def scale(args: ScaleOptions) -> None:
     cases = _cases(args, modelled, names, pauses, sizes)  # fails before anything is built
     to = Destination.of("scale", args.json, args.plot, args.quiet)
     check_emulator(modelled, args.accel, args.icount)
-    ensure_built(to.output, needs.kernels(names, "pingpong", "root", statistics=args.stat, transactions=bool(modelled))
-                 | needs.clocks(modelled))
+    ensure_built(to.output, needs.kernels(names, *pingpong.PROGRAMS, "root", statistics=args.stat,
+                                         transactions=bool(modelled)) | needs.clocks(modelled))
     mode, stepped = choose_mode(modelled, args.accel, max(sizes), args.icount)
     to.output.line(f"Mode: {mode.description}.")
     parallel = None if stepped else _Parallel(max(sizes))
