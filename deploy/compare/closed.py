@@ -24,7 +24,7 @@ from topology.model import pauses, periodic, regimes
 from topology.model.roots import root
 
 EVEN = 1.05  # a ratio between this and its inverse is less than images differ in
-MOST_CORES = 64  # of a socket that are looked at
+MOST_CORES = 64  # of a socket that are looked at, or as many as it has
 _RANGE = log(64)  # user time is looked at from a 64th to 64 times as long
 _STEPS = 96
 _LEAST, _WORK = 0.01, 8.0  # of entries and cycles; how many times a core's work for an operation may change
@@ -341,8 +341,12 @@ class Model:
     def even_cores(self) -> int | None:
         """Returns the most cores of a socket up to which it makes no difference; None: none, or all that there can
         be."""
-        even = list(takewhile(lambda cores: self.on(cores).difference < EVEN, range(1, MOST_CORES + 1)))
-        return even[-1] if even and even[-1] < MOST_CORES else None
+        even = list(takewhile(lambda cores: self.on(cores).difference < EVEN, range(1, self.most_cores + 1)))
+        return even[-1] if even and even[-1] < self.most_cores else None
+
+    @property
+    def most_cores(self) -> int:
+        return max(MOST_CORES, self.cores)
 
     @property
     def difference(self) -> float:
@@ -415,7 +419,7 @@ def sentences(model: Model, pairs: Pairs) -> list[str]:
     if where:
         text = f"they differ by {less} {'; and '.join(where)}"
     elif model.difference < EVEN:
-        text = f"they differ by {less} with any program and on any number of cores up to {MOST_CORES} of a socket"
+        text = f"they differ by {less} with any program and on any number of cores up to {model.most_cores} of a socket"
     else:
         text = f"no other program makes it {less}"
     checked = "; ".join(f"with {check.cores} measured {check.measured:.2f}, modelled {check.modelled:.2f} "

@@ -31,9 +31,19 @@ ARGUMENTS = (
 )
 
 
+# Cores that have ids beyond those of xAPIC have x2APIC: they send interrupts by WRMSR, not by a store to a device.
+X2APIC = tuple(word.replace(",-x2apic", "") for word in ARGUMENTS)
+LAST_XAPIC = 254
+# QEMU cuts its buffer of translated code into a part for each core; here and from there on it is twice as large.
+MANY_CORES, MANY_BUFFER = 128, ",tb-size=2047"
+
+
 def mode(machine: ModelledMachine) -> qemu.Accel:
     check_version()
-    return qemu.Accel("tcg", ARGUMENTS, machine.header, preload=(PRELOAD,))
+    words = list(X2APIC if machine.last_apic > LAST_XAPIC else ARGUMENTS)
+    if machine.cores >= MANY_CORES:
+        words[words.index("-accel") + 1] += MANY_BUFFER
+    return qemu.Accel("tcg", tuple(words), machine.header, preload=(PRELOAD,))
 
 
 def check_installed() -> None:

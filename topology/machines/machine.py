@@ -9,7 +9,7 @@ from math import ceil
 
 from topology.errors import InputError
 from topology.machines.parts import Board, Core, Machine, MemoryRange, Shape, first_threads
-from topology.machines.qemu import grid, place
+from topology.machines.qemu import MAX_CPUS, grid, place
 from topology.units import GIB, LARGE_PAGE, MIB, format_size
 
 __all__ = [
@@ -33,8 +33,8 @@ def uniform_distances(nodes: list[int]) -> dict[tuple[int, int], int]:
 def _check(shape: Shape) -> None:
     if not 1 <= shape.sockets <= 16:
         raise InputError("--sockets", f"{shape.sockets} is not between 1 and 16", at=("sockets",))
-    if not 1 <= shape.cores <= 64:
-        raise InputError("--cores", f"{shape.cores} is not between 1 and 64", at=("cores",))
+    if not 1 <= shape.cores <= MAX_CPUS:
+        raise InputError("--cores", f"{shape.cores} is not between 1 and {MAX_CPUS}", at=("cores",))
     _check_memory(shape.memory)
     for what, parts in (("L3 caches", shape.caches), ("NUMA nodes", shape.nodes)):
         if parts < 0 or shape.cores % max(1, parts):

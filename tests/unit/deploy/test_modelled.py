@@ -17,13 +17,16 @@ from deploy.cli.main import main
 from deploy.cli.options import PlanOptions, load_plan
 from deploy.compare import runs as sweep
 from deploy.compare.prices import LEVEL
+from deploy.emulator import machine_file, run
 from deploy.emulator.machine_file import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
 from deploy.load.case import cases
 from deploy.load.comparison import Comparison
 from deploy.machine.qemu import Accel
+from topology import headers
 from topology.errors import InputError
 from topology.machines.qemu import q35_memory
 from topology.machines.survey import Processor, Survey
+from topology.model import ranges
 from topology.units import GIB
 
 # ---- Machine files of modelled machines, and what their figures carry beside them ----
@@ -37,8 +40,26 @@ def test_every_machine() -> None:
     for name in names():
         machine_read = load(name)
         assert set(machine_read.prices) == set(price_names())
-        assert 1 <= machine_read.cores <= 64
+        assert 1 <= machine_read.cores <= machine_file.MOST_CORES
         assert f"{len(machine_read.assumed)} of {len(machine_read.prices)} prices assumed" in machine_read.header
+
+
+def test_limit() -> None:
+    """modelled machine: it has as many cores at most as a map, and as a list of cores"""
+    assert machine_file.MOST_CORES == headers.constant(headers.LIBRARY / "map_limits.h", "MAP_MAX_CPUS")
+    assert machine_file.MOST_CORES == ranges.MOST_CORES
+
+
+@pytest.mark.parametrize("name, last, x2apic, buffer", [
+    ("xeon-e5-2683v3", 29, False, False), ("epyc-7402", 62, False, False), ("epyc-9654", 223, False, True),
+    ("xeon-6990e", 863, True, True)])
+def test_many_cores(name: str, last: int, x2apic: bool, buffer: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """modelled machine: cores have x2APIC where ids are above xAPIC's, and QEMU's buffer of code grows with them"""
+    monkeypatch.setattr(run, "check_version", lambda: None)
+    machine_read = load(name)
+    accel, cpu = (run.mode(machine_read).arguments[place] for place in (2, 4))
+    assert machine_read.last_apic == last
+    assert (cpu == "max", accel == "tcg,thread=multi,tb-size=2047") == (x2apic, buffer)
 
 
 def test_paper() -> None:
@@ -130,7 +151,7 @@ BROKEN = [
     )),
     ("cpi_kernel = \"the lock", "cpi_kernel = \"assumed\" # ", "fitted: must say"),
     ("sockets = 2", "sockets = 0", "sockets: is 0"),
-    ("sockets = 2", "sockets = 64", "sockets: 896 cores in all"),
+    ("sockets = 2", "sockets = 74", "sockets: 1036 cores in all"),
     ("sockets = 2", "colour = 2", "colour: is not one of"),
     ("inclusive = true, ", "", "l3.inclusive: is missing"),
     ("inclusive = true", "inclusive = 1", "l3.inclusive: is 1, not true or false"),
@@ -254,9 +275,10 @@ def test_range() -> None:
     assert ASSUMED in {price.source for price in load("xeon-e5-2683v3").prices.values()}
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 64), (4, 1, 16), (16, 2, 2)])
+@pytest.mark.parametrize("shape", [(1, 1, 1024), (4, 1, 256), (16, 2, 32)])
 def test_largest(shape: tuple[int, int, int]) -> None:
-    """modelled machine: bench scale measures one of 64 cores up to what a kernel takes, where no --cores says more"""
+    """modelled machine: bench scale measures one of 1,024 cores up to what a kernel takes, where no --cores says
+    more"""
     sockets, clusters, cores = shape
     sizes = _sizes(replace(load("xeon-e5-2683v3"), sockets=sockets, clusters_per_socket=clusters,
                            cores_per_cluster=cores), 1)
