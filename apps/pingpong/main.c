@@ -5,7 +5,7 @@
 
 enum { ROUNDS = 1000 };
 
-const char program_name[] = "pingpong";
+const char program_name[] = PINGPONG_NAME;
 
 static void run_scale(const struct cluster_map *map)
 {
