@@ -66,7 +66,8 @@ static void run_unmap(const struct cluster_map *map)
 /*
  * Arguments: ipc [ROUNDS], latency, scale UNIT ROUNDS CORES,... DELAY,... [SECTION],
  * forkjoin ROUNDS CORES,..., unmap ROUNDS CORES,... PAGES,... kernel|domain|mapping,
- * or caches END_MIB WRITERS,... READERS,... PAGES,...
+ * caches END_MIB WRITERS,... READERS,... PAGES,...,
+ * or, in the program for more than 60 cores, shootdown ROUNDS CORES,...
  * `local` behind those of ipc, scale and forkjoin: object_of(); `set` behind those of forkjoin: SYS_SIGNAL_SET.
  */
 _Noreturn void bare_main(void)
@@ -91,6 +92,8 @@ _Noreturn void bare_main(void)
 		run_unmap(map);
 	else if (!strcmp(what, "caches"))
 		run_caches(map);
+	else if (PINGPONG_CORES > FEW_CORES && !strcmp(what, "shootdown"))
+		shootdown_measure(map);
 	else
 		fail(__FILE_NAME__, __LINE__, what);
 	output_exit(EXIT_GOOD);

@@ -97,6 +97,10 @@ enum { UNMAP_MOST_ROUNDS = 32, UNMAP_MOST_PAGES = 256 };
 /* So many pages on each of these numbers of cores, lists that end with 0. `guard`: what guards the frames. */
 void unmap_measure(unsigned rounds, const uint32_t *cores, const uint32_t *pages, enum frame_guard guard);
 
+/* --- shootdown.c: in the program for more than FEW_CORES only --- */
+
+void shootdown_measure(const struct cluster_map *map);
+
 /* --- caches.c --- */
 
 /* The arguments of `caches`, a measurement at each index; the lists end with 0. Cores count from 1. */
