@@ -59,7 +59,7 @@ static void name_all(const struct hosted *of)
 	for (unsigned i = 0; i < of->config.cores; i++) {
 		struct cpu *cpu = of->core[i].cpu;
 		unsigned index = core_count + i;
-		explore_name(&cpu->shared.request, sizeof(cpu->shared.request), "a request");
+		explore_name(&cpu->shared.group, sizeof(cpu->shared.group), "a group's request");
 		explore_name(&line[index], sizeof(line[index]), "an interrupt line");
 		explore_name(cpu, sizeof(*cpu), core_name[index]);
 	}

@@ -245,6 +245,32 @@ static void delete_space_of_two(void)
 	machine_does(b, SYS_SIGNAL, NOTE);
 }
 
+/* A frame is unmapped that two cores use. They are of one group, so they answer in one word; another one asks them. */
+static void unmap_in_group(void)
+{
+	_Static_assert(GROUP_SHIFT == 1, "cores 0 and 1 are a group");
+	make_space(3);
+	const struct hosted_call wait = { .number = SYS_WAIT, .cptr = NOTE };
+	b = make_thread(B, 100, 0);
+	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(B, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE, B + 1)), 0);
+	EXPECT(call(B, TCB_RESUME, NONE, NONE), 0);
+	struct thread *c = make_thread(THREAD_POOL, 100, 2);
+	hosted_post_call(machine, 0, &wait);
+	settle();
+	EXPECT(running(0) == b && running(1) == a && running(2) == c, true);
+	EXPECT(hosted_touch(machine, 0, AT) && hosted_touch(machine, 1, AT), true);
+	machine_promise(c, 1, (struct vspace *)slot_of(SPACE)->cap.object, AT, 0);
+	machine_invokes(c, FRAME, FRAME_UNMAP, 0, 0, 0);
+}
+
+static void it_is_unmapped(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(0) == b && running(1) == a, "a thread does not go on");
+	EXPLORE_CHECK(!hosted_touch(machine, 0, AT) && !hosted_touch(machine, 1, AT), "an unmapped frame can be used");
+}
+
 /* A core idles with the space still loaded. */
 static void delete_space_of_idle(void)
 {
@@ -338,6 +364,7 @@ static void a_new_one(void)
 
 static const struct explore_case cases[] = {
 	MACHINE_CASE("a frame is unmapped under a running thread", 2, unmap, a_runs),
+	MACHINE_CASE("a frame is unmapped that a group of cores uses", 3, unmap_in_group, it_is_unmapped),
 	MACHINE_CASE("a frame is unmapped in a space that was left", 2, unmap_elsewhere, a_woke),
 	MACHINE_CASE("a page goes from two spaces", 3, revoke_from_two, gone_in_one_round),
 	MACHINE_CASE("a frame is protected under a running thread", 2, protect, a_reads),

@@ -37,6 +37,13 @@ void local_apic_send(uint32_t apic_id, uint8_t vector)
 		hosted_interrupt(core, vector);
 }
 
+void local_apic_send_members(uint32_t apic_id, uint32_t members, uint8_t vector)
+{
+	for (uint32_t i = 0; i < GROUP_IDS; i++)
+		if (members >> i & 1)
+			local_apic_send(apic_id / GROUP_IDS * GROUP_IDS + i, vector);
+}
+
 void local_apic_set_timer(uint64_t deadline, uint64_t tsc_hz)
 {
 	(void)tsc_hz;

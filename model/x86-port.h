@@ -27,4 +27,5 @@ void write_cr3(uint64_t value);
 static inline void write_msr(unsigned msr, uint64_t value) { (void)msr, (void)value; }
 static inline void paging_load_kernel(void) {}
 void local_apic_send(uint32_t apic_id, uint8_t vector);
+void local_apic_send_members(uint32_t apic_id, uint32_t members, uint8_t vector);
 void local_apic_set_timer(uint64_t deadline, uint64_t tsc_hz);

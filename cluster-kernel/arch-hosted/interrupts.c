@@ -62,7 +62,7 @@ static void view_core(const struct hosted_core *core, struct hosted_view *view)
 	view->timer = core->timer;
 	view->housekeeping_at = cpu->own.housekeeping_at;
 	view->vspace = cpu->own.loaded_vspace;
-	view->request = cpu->shared.request;
+	view->request = core_group_asks(cpu->own.group, cpu->own.member) ? cpu->own.group->request : 0;
 	view->flush_summary = cpu->shared.flush_summary;
 	view->requeue = is_asked(cpu) ? thread_stack_word(&cpu->shared.requeue) : 0;
 	view->requeue_level = cpu->own.requeue_level;

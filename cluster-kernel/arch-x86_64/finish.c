@@ -128,8 +128,12 @@ void arch_unload_vspace(struct cpu *cpu)
 void arch_interrupt_cores(struct cpu *cpu, const struct core_set *cores)
 {
 	const struct kernel *kernel = kernel_of(cpu);
-	FOR_CORES (core, cores, kernel->core_words) {
+	struct core_set left;
+	for (uint32_t i = 0; i < kernel->core_words; i++)
+		left.word[i] = cores->word[i];
+	FOR_CORES (core, &left, kernel->core_words) {
 		kernel_assert(core < kernel->cpu_count);
-		local_apic_send(kernel->map_core[core].apic, VECTOR_RESCHEDULE);
+		local_apic_send_members(kernel->map_core[core].apic, core_group_take(kernel, &left, core),
+		                        VECTOR_RESCHEDULE);
 	}
 }

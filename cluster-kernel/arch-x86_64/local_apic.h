@@ -20,13 +20,21 @@ enum {
 	VECTOR_SPURIOUS = 0xff,
 };
 
-/* Once for each cluster, before the next. `hz`: of the timer, divider 1. */
+/*
+ * Once for each cluster, before the next. `hz`: of the timer, divider 1. In x2APIC mode tries the cluster mode by an
+ * interrupt VECTOR_RESCHEDULE to this core, which stays pending.
+ */
 void local_apic_setup(bool x2apic, uint64_t hz);
 /* On each core. */
 void local_apic_init(void);
 uint32_t local_apic_id(void);
 void local_apic_end_of_interrupt(void);
 void local_apic_send(uint32_t apic_id, uint8_t vector);
+/*
+ * To all APICs whose ids are that of `apic_id` but for the low four bits, which are each a number of a bit of `members`:
+ * by one command in x2APIC's cluster mode (SDM 3, 11.12.10.2), if this machine has it; else one for each.
+ */
+void local_apic_send_members(uint32_t apic_id, uint32_t members, uint8_t vector);
 void local_apic_send_nmi(uint32_t apic_id);
 /* INIT to another core, which must not be the boot processor: it waits for a start-up interrupt then. */
 void local_apic_send_init(uint32_t apic_id);

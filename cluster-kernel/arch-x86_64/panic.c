@@ -73,7 +73,7 @@ static void report_cores(const struct kernel *kernel)
 		bool idle = thread == &cpu->shared.idle;
 		print("  core %u: %s thread %p rip %p pending %u request %u", i, idle ? "idle" : "runs",
 		      (uint64_t)thread, idle ? 0ull : thread->context.rip, cpu->own.pending,
-		      (unsigned)cpu->shared.request);
+		      core_group_asks(cpu->own.group, cpu->own.member) ? cpu->own.group->request : 0);
 		report_trace(&cpu->own.trace);
 	}
 }

@@ -18,6 +18,20 @@
 
 enum { SLICE_MS = 5, VISIT_TURN_US = 2, ROOT_STACK_SIZE = 0x10000 };
 
+/* Puts core `index` behind the last core before it with which it is in a group, if there is one. */
+static void join_group(struct kernel *kernel, uint32_t index)
+{
+	struct core_groups *groups = &kernel->groups;
+	uint32_t before = index;
+	while (before && !core_group_same(kernel->map_core[before - 1].apic, kernel->map_core[index].apic))
+		before--;
+	groups->first[index] = (uint16_t)index;
+	if (!before)
+		return;
+	groups->first[index] = groups->first[before - 1];
+	groups->next[before - 1] = (uint16_t)index;
+}
+
 static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 {
 	for (unsigned i = 0; i < kernel->cpu_count; i++) {
@@ -35,6 +49,9 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		run_queue_init(&cpu->shared.ready);
 		lock_cpu_init(cpu);
 		kernel->cpu[i] = cpu;
+		join_group(kernel, i);
+		cpu->own.group = core_group_of(kernel, i);
+		cpu->own.member = core_member(kernel->map_core[i].apic);
 		if (!kernel_has_core(kernel, i))
 			kernel_count_core(cpu, cpu, false);
 	}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <skerry/stat.h>
 #include "assert.h"
+#include "core_group.h"
 #include "core_set.h"
 #include "lock.h"
 #include "protect.h"
@@ -44,7 +45,7 @@ enum cpu_pending {
 /* Remote calls (remote.h): requests of the lock's holder that another core serves without entering. One at a time. */
 enum cpu_request {
 	REQUEST_DESCHEDULE = 1, /* unload the current thread and its address space */
-	REQUEST_FLUSH,          /* flush the translations of `request_spaces` */
+	REQUEST_FLUSH,          /* flush the translations of the request's spaces */
 	/* flush and unload: the spaces are being destroyed; the current thread may run in another one */
 	REQUEST_FLUSH_AND_UNLOAD,
 	/* the core idles and will stay idle: unload the address space; leave this kernel at the end of the entry */
@@ -62,6 +63,8 @@ struct cpu_private {
 	uint32_t index;
 	uint32_t word;     /* of a set of cores (core_set.h), in which `bit` is this core's */
 	uint64_t bit;
+	struct core_group *group; /* of which it is a member, */
+	uint32_t member;          /* by this bit: core_member() */
 	uint64_t receives; /* blocked_state_word(index, THREAD_RECEIVING); 0 while the fast path declines */
 	uint64_t awaits;   /* blocked_state_word(index, THREAD_REPLY); likewise */
 	uint32_t pending;
@@ -110,10 +113,9 @@ struct cpu_public {
 	/* another core has interrupted this one because of a thread of equal priority; locked as `ready` */
 	bool slice_asked;
 	uint32_t remote_bells; /* doorbells of remote peers that are routed here: the core must poll */
-	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has served it */
-	const struct tlb_spaces *request_spaces; /* its author's */
+	struct core_group group; /* of the group whose first core this is; else unused */
 	/* bit i: `flush_askers` may have a bit in word i, remote.h */
-	_Atomic uint64_t flush_summary;
+	_Alignas(64) _Atomic uint64_t flush_summary;
 	_Atomic uint32_t flush_unanswered; /* so many cores have not flushed this one's `owed` */
 	/* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
 	_Atomic uint64_t debts;

@@ -73,6 +73,7 @@ struct kernel {
 	const struct boot_core *map_core; /* what the map says of core i: boot_info */
 	struct boot_memory boot_memory; /* until the root task exists */
 	struct core_set unpolled; /* cores that polled the doorbells of remote peers and do no more, channel.h */
+	struct core_groups groups; /* core_group.h */
 	struct core_set cores; /* that are here, and take threads and interrupts; core_move.h */
 	uint32_t placed[CORES_MAX];  /* threads with core i as next_core; core 0's are not counted */
 	uint32_t doorbells[CORES_MAX]; /* that core i receives */
@@ -92,6 +93,22 @@ static inline bool kernel_has_core(const struct kernel *kernel, uint64_t core)
 INLINE_LATER bool core_is_present(struct cpu *cpu)
 {
 	return (cpu->own.kernel->cores.word[cpu->own.word] & cpu->own.bit) != 0;
+}
+static inline struct core_group *core_group_of(const struct kernel *kernel, uint32_t core)
+{
+	return &kernel->cpu[kernel->groups.first[core]]->shared.group;
+}
+/* Removes from `left` the cores of `core`'s group from `core` on. Returns their bits, core_member(). */
+static inline uint32_t core_group_take(const struct kernel *kernel, struct core_set *left, uint32_t core)
+{
+	uint32_t members = 0, next = core;
+	do
+		if (core_set_has(left, next)) {
+			core_set_remove(left, next);
+			members |= core_member(kernel->map_core[next].apic);
+		}
+	while ((next = kernel->groups.next[next]));
+	return members;
 }
 static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
 

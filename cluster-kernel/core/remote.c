@@ -64,10 +64,11 @@ void remote_serve(struct cpu *cpu)
 {
 	if (kernel_has_readers())
 		serve_flushes(cpu);
-	uint32_t request = atomic_load_explicit(&cpu->shared.request, memory_order_acquire);
-	if (!request)
+	struct core_group *group = cpu->own.group;
+	if (!core_group_asks(group, cpu->own.member))
 		return;
-	kernel_assert(request <= REQUEST_FLUSH_KERNEL);
+	const uint32_t request = group->request;
+	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_FLUSH_KERNEL);
 	if (request == REQUEST_DESCHEDULE)
 		stall_here(cpu);
 	else if (request == REQUEST_LEAVE)
@@ -75,8 +76,8 @@ void remote_serve(struct cpu *cpu)
 	else if (request == REQUEST_FLUSH_KERNEL)
 		arch_flush_kernel();
 	else
-		flush_here(cpu, cpu->shared.request_spaces, request);
-	atomic_store_explicit(&cpu->shared.request, 0, memory_order_release);
+		flush_here(cpu, group->spaces, request);
+	atomic_fetch_and_explicit(&group->asked, ~cpu->own.member, memory_order_release);
 }
 
 /* Serves a request of this core's own. */
@@ -88,17 +89,36 @@ static void serve_own(struct cpu *cpu, unsigned request, const struct tlb_spaces
 		flush_here(cpu, spaces, request);
 }
 
-static void ask(struct cpu *other, unsigned request, const struct tlb_spaces *spaces)
+static void ask(struct core_group *group, uint32_t members, unsigned request, const struct tlb_spaces *spaces)
 {
-	kernel_assert(!atomic_load_explicit(&other->shared.request, memory_order_relaxed));
-	other->shared.request_spaces = spaces;
-	atomic_store_explicit(&other->shared.request, request, memory_order_release);
+	kernel_assert(members && !atomic_load_explicit(&group->asked, memory_order_relaxed));
+	group->request = request;
+	group->spaces = spaces;
+	atomic_store_explicit(&group->asked, members, memory_order_release);
 }
 
-static void await_answer(const struct cpu *other)
+/* Waits for all members of the group that are asked. */
+static void await_answers(const struct core_group *group)
 {
-	while (atomic_load_explicit(&other->shared.request, memory_order_acquire))
+	while (atomic_load_explicit(&group->asked, memory_order_acquire))
 		arch_relax();
+}
+
+static void ask_all(const struct kernel *kernel, const struct core_set *cores, unsigned request,
+                    const struct tlb_spaces *spaces)
+{
+	struct core_set left = *cores;
+	FOR_CORES (core, &left, kernel->core_words)
+		ask(core_group_of(kernel, core), core_group_take(kernel, &left, core), request, spaces);
+}
+
+static void await_all(const struct kernel *kernel, const struct core_set *cores)
+{
+	struct core_set left = *cores;
+	FOR_CORES (core, &left, kernel->core_words) {
+		core_group_take(kernel, &left, core);
+		await_answers(core_group_of(kernel, core));
+	}
 }
 
 void remote_request(struct cpu *cpu, const struct core_set *cores, unsigned request, const struct tlb_spaces *spaces)
@@ -115,14 +135,12 @@ void remote_request(struct cpu *cpu, const struct core_set *cores, unsigned requ
 		return;
 	kernel_irrevocable(cpu);
 	core_set_remove(&others, cpu->own.index);
-	FOR_CORES (core, &others, words)
-		ask(kernel->cpu[core], request, spaces);
+	ask_all(kernel, &others, request, spaces);
 	if (core_set_any(&others, words))
 		arch_interrupt_cores(cpu, &others);
 	if (core_set_has(cores, cpu->own.index))
 		serve_own(cpu, request, spaces);
-	FOR_CORES (core, &others, words)
-		await_answer(kernel->cpu[core]);
+	await_all(kernel, &others);
 }
 
 void remote_request_core(struct cpu *cpu, uint32_t core, unsigned request, const struct tlb_spaces *spaces)

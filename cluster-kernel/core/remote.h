@@ -8,10 +8,11 @@
  * interrupted and serves before it contends for the lock; a core that waits for
  * the lock serves from its waiting loop (kernel_relax).
  *
- * Order: the asking core writes `request_spaces` and stores `request` with
- * release. The asked core loads it with acquire, serves, and stores 0 with
- * release. The asking core waits for that 0 with acquire, so that all that the
- * asked core did is visible to it, and it may reuse `spaces`.
+ * Order: the asking core, one at a time, writes the request to the line of each group (core_group.h) of asked cores,
+ * stores their bits in `asked` with release, and then interrupts the cores. An asked core loads its bit with acquire,
+ * serves, and clears it with release; it leaves the bits of others, which serve at the same time. The asking core waits
+ * with acquire until `asked` is 0, so that all that the asked cores did is visible to it, and it may reuse `spaces` and
+ * the line.
  *
  * Readers (lock.h) that run side by side may each ask for a flush. The asking core stores in its own
  * `flush_unanswered` how many it asks. It sets its bit in `flush_askers` of each, and then the bit of that word in

@@ -221,8 +221,8 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	check_run_queue(cpu);
 	CHECK(current == idle || world_find(world, OBJECT_TCB, (uint64_t)current), "a core runs a dead thread",
 	      cpu->own.index, current);
-	CHECK(!cpu->own.pending && !cpu->shared.request, "work is left on a core at rest", cpu->own.pending,
-	      cpu->shared.request);
+	CHECK(!cpu->own.pending && !cpu->own.group->asked, "work is left on a core at rest", cpu->own.pending,
+	      cpu->own.group->asked);
 	CHECK(cpu->shared.ready.highest <= (current == idle ? -1 : (int)current->priority),
 	      "a core runs less than it could", cpu->own.index, cpu->shared.ready.highest);
 	CHECK(current == idle ||

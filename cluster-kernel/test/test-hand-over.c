@@ -19,7 +19,7 @@ enum { CORES = 3, CHANNELS = 2, PAGE = 4096, MEMORY_PAGES = 4096, NOISE = 0x5a, 
 static const struct boot_core own_cores[CORES] = { { 21, 31 }, { 22, 32 }, { 23, 33 } };
 static const struct boot_core peer_cores[] = { { 8, 34 }, { 9, 35 } };
 static struct boot_core more_cores[CORES_MAX + 6]; /* others of the machine among them */
-static bool has_more;
+static unsigned more; /* so many of them; 0: own_cores alone */
 static struct boot_info info;
 static struct kernel kernel;
 static struct thread *thread;
@@ -53,8 +53,8 @@ static void describe_machine(bool devices, unsigned skipped)
 		.kernel_name = "hand-over", .console = { 0x3f8, BOOT_SERIAL_PORT, 1, 1 },
 		.results = { 0xfe001000, BOOT_SERIAL_MEMORY, 1, 1 }, .power_status = 0x600, .power_enable = 0x602,
 	};
-	if (has_more) {
-		info.cpu_count = CORES_MAX + 6;
+	if (more) {
+		info.cpu_count = more;
 		info.core_list = hosted_list(more_cores);
 	}
 	info.life = 3;
@@ -278,9 +278,9 @@ static void more_cores_than_room(void)
 		return;
 	for (unsigned i = 0; i < CORES_MAX + 6; i++)
 		more_cores[i] = (struct boot_core){ 40 + i, 50 + i };
-	has_more = true;
+	more = CORES_MAX + 6;
 	boot(false, 0);
-	has_more = false;
+	more = 0;
 	EXPECT(kernel.cpu_count, CORES_MAX);
 	EXPECT(kernel.core_words, CORE_SET_WORDS);
 	EXPECT(core_set_get64(&kernel.cores, 0), (1u << CORES) - 1);
@@ -288,6 +288,43 @@ static void more_cores_than_room(void)
 	EXPECT(root()->room, CORES_MAX);
 	EXPECT(root()->cpu_number[CORES_MAX - 1], 50 + CORES_MAX - 1);
 	EXPECT(root()->first_free_slot, root()->stat_slot + CORES_MAX);
+	end();
+}
+
+/*
+ * Cores whose APIC ids differ in the low bits only are a group, wherever the list has them: here first threads, then
+ * second ones, then cores whose ids are far apart. Each group is taken once.
+ */
+static void groups(void)
+{
+	enum { GROUPED = 40, FIRST_THREADS = 16, APART = 1000 };
+	unsigned taken = 0;
+	for (unsigned i = 0; i < GROUPED; i++)
+		more_cores[i] = (struct boot_core){ i < 2 * FIRST_THREADS ? 2 * (i % FIRST_THREADS) + i / FIRST_THREADS
+		                                                          : APART + (i << GROUP_SHIFT), i };
+	more = GROUPED;
+	boot(false, 0);
+	more = 0;
+	for (unsigned i = 0; i < GROUPED; i++) {
+		const uint32_t apic = more_cores[i].apic;
+		for (unsigned k = 0; k < GROUPED; k++)
+			EXPECT(core_group_of(&kernel, i) == core_group_of(&kernel, k),
+			       apic >> GROUP_SHIFT == more_cores[k].apic >> GROUP_SHIFT);
+		EXPECT(kernel.cpu[i]->own.group == core_group_of(&kernel, i), true);
+		EXPECT(kernel.cpu[i]->own.member, 1u << apic % 16);
+	}
+	struct core_set left = { 0 };
+	for (unsigned i = 0; i < GROUPED; i++)
+		core_set_add(&left, i);
+	FOR_CORES (core, &left, kernel.core_words) {
+		uint32_t members = 0;
+		for (unsigned i = 0; i < GROUPED; i++)
+			if (more_cores[i].apic >> GROUP_SHIFT == more_cores[core].apic >> GROUP_SHIFT)
+				members |= 1u << more_cores[i].apic % 16;
+		EXPECT(core_group_take(&kernel, &left, core), members);
+		taken++;
+	}
+	EXPECT(taken, (2 * FIRST_THREADS >> GROUP_SHIFT) + GROUPED - 2 * FIRST_THREADS);
 	end();
 }
 
@@ -383,6 +420,7 @@ TESTS(hand_over) = {
 	{ "the root task's thread", root_thread, 1 | TEST_ONCE },
 	{ "what the root task is told", words, 1 | TEST_ONCE },
 	{ "more cores than there is room for", more_cores_than_room, 1 | TEST_ONCE },
+	{ "cores in groups", groups, 1 | TEST_ONCE },
 	{ "each page is the kernel's or the root task's", memory, 1 | TEST_ONCE },
 	{ 0 },
 };

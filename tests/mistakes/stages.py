@@ -28,6 +28,8 @@ NAMED = {
     "ktest, counted": "tests/boot/test_ktest.py::test_counted",
     "ktest, counting": "tests/boot/test_ktest.py::test_ktest_more[clh+stat, 1 clusters of 4 cores]",
     "nmi": "tests/boot/test_faults.py::test_nmi",
+    "groups": "tests/boot/test_groups.py::test_groups",
+    "alone": "tests/boot/test_groups.py::test_alone",
     "a core that lacks a feature": "tests/boot/test_cpus.py::test_one_core_lacks",
 }
 OF_CLUSTERS = {  # lost clusters, and programs that ended

@@ -2,7 +2,8 @@
 /* Level "cheap": what takes constant time, and the record of held locks (locking.h). */
 #pragma once
 
-#define CORE_SHIFT 1 /* core_set.h: three cores have two words */
+#define CORE_SHIFT 1  /* core_set.h: three cores have two words */
+#define GROUP_SHIFT 1 /* core_group.h: ... and two groups */
 #include "held.h"
 
 #define kernel_assert(expression)      ((expression) ? (void)0 : assertion_failed(#expression, __FILE__, __LINE__))

@@ -2,5 +2,6 @@
 /* Level "off": assertions must compile, and leave no code. */
 #pragma once
 
-#define CORE_SHIFT 6 /* core_set.h */
+#define CORE_SHIFT 6  /* core_set.h */
+#define GROUP_SHIFT 4 /* core_group.h */
 #include "nothing.h"
