@@ -24,7 +24,8 @@
 struct kernel;
 struct vspace;
 
-enum { KERNEL_VSPACES = 1024 }; /* address spaces at a time; ids are unique for ever */
+/* address spaces at a time, as many as tags of 12 bits nearly allow; ids are unique for ever */
+enum { KERNEL_VSPACES = 4000 };
 
 /*
  * Hardware work that a kernel entry has decided on and that is done by

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
 #include "arch.h"
 #include "check.h"
 #include "frame.h"
@@ -78,6 +79,14 @@ static void check_vspace(const struct world *world, const struct vspace *vspace)
 	check_table(world, vspace, vspace->root, LEVEL_ROOT, 0);
 }
 
+/* Returns the first place from `place` on whose translations are valid on the core; KERNEL_VSPACES if none is. */
+static unsigned next_valid(const struct cpu *cpu, unsigned place)
+{
+	const bool *valid = place < KERNEL_VSPACES ? memchr(&cpu->own.tlb_valid[place], true, KERNEL_VSPACES - place)
+	                                           : NULL;
+	return valid ? (unsigned)(valid - cpu->own.tlb_valid) : KERNEL_VSPACES;
+}
+
 void check_vspaces(const struct world *world)
 {
 	const struct kernel *kernel = world->kernel;
@@ -102,9 +111,8 @@ void check_vspaces(const struct world *world)
 		CHECK(!(cpu->shared.debts & 1) && !cpu->own.doubts && !cpu->shared.flush_summary &&
 		      !cpu->shared.flush_unanswered, "a core owes flushes, or is owed them, though it is in no entry",
 		      c, cpu->shared.debts);
-		for (unsigned i = 0; i < KERNEL_VSPACES; i++)
-			CHECK(!cpu->own.tlb_valid[i] ||
-			      (kernel->vspace[i] && vspace_is_active(cpu, kernel->vspace[i])),
+		for (unsigned i = next_valid(cpu, 0); i < KERNEL_VSPACES; i = next_valid(cpu, i + 1))
+			CHECK(kernel->vspace[i] && vspace_is_active(cpu, kernel->vspace[i]),
 			      "a core's translations are valid of a space that does not know the core", c, i);
 		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c,
 		      cpu->shared.owed.count);

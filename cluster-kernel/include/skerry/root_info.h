@@ -27,7 +27,7 @@
 /* Slots of the root CNode; its radix is root_info.cnode_bits */
 enum {
 	ROOT_CNODE_BITS = 16,     /* the least */
-	ROOT_CNODE_BITS_MAX = 22, /* 256 MiB */
+	ROOT_CNODE_BITS_MAX = 24, /* 1 GiB */
 	ROOT_SLOT_NULL = 0,
 	ROOT_SLOT_TCB,
 	ROOT_SLOT_CNODE,
