@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <skerry/syscall.h>
 
 /* Physical address 0 of all machines in this process (arena.h). */
@@ -22,6 +23,7 @@ void hosted_flush_kernel(void);
 static inline uint64_t arch_direct_base(void) { return hosted_direct_base; }
 static inline uint64_t arch_time(void) { return hosted_time(); }
 static inline void arch_relax(void) { hosted_relax(); }
+static inline void arch_copy(void *to, const void *from, uint64_t size) { memcpy(to, from, size); }
 static inline void arch_flush_tlb(void) { hosted_flush_tlb(); }
 static inline void arch_flush_kernel(void) { hosted_flush_kernel(); }
 

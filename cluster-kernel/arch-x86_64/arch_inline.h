@@ -13,6 +13,11 @@ static inline uint64_t arch_direct_base(void) { return KERNEL_DIRECT_BASE; }
 
 static inline uint64_t arch_time(void) { return read_tsc(); }
 static inline void arch_relax(void) { cpu_pause(); }
+static inline void arch_copy(void *to, const void *from, uint64_t size)
+{
+	uint64_t words = size / 8;
+	__asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
+}
 static inline void arch_flush_tlb(void) { write_cr3(read_cr3()); } /* of the loaded tag; no user page is global */
 
 /* A change of CR4.PGE flushes everything under every tag (SDM 3, 4.10.4.1). */

@@ -25,6 +25,7 @@ struct thread;
 /* inline: uint64_t arch_direct_base(void)      kernel address of physical address 0
  *         uint64_t arch_time(void)             TSC, the same on all cores
  *         void arch_relax(void)                one turn of a waiting loop
+ *         void arch_copy(to, from, size)       copies bytes of the direct map, a multiple of 8
  *         void arch_flush_tlb(void)            all user translations of this core
  *         void arch_flush_kernel(void)         all translations of this core, the direct map's included
  *         bool arch_pte_present(uint64_t)      the entry maps or leads somewhere

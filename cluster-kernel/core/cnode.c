@@ -87,6 +87,27 @@ static uint64_t invoke_copy(struct cpu *cpu, struct slot *to, uint64_t info, boo
 	return SKERRY_OK;
 }
 
+/* Copies what consecutive slots hold into as many others. A later entry finds in the words what is left. */
+static uint64_t invoke_copies(struct cpu *cpu, const struct cap *node, uint64_t info)
+{
+	struct thread *thread = current(cpu);
+	uint64_t left = message_words(info) > 3 ? message_word(thread, 3) : 0;
+	if (left > RANGE_COUNT_MAX)
+		return SKERRY_BAD_ARGUMENT;
+	for (;;) {
+		struct slot *slot = cnode_slot(node, message_word(thread, 0));
+		uint64_t error = slot ? invoke_copy(cpu, slot, info, false) : SKERRY_BAD_ARGUMENT;
+		if (error || left <= 1)
+			return error;
+		message_set_word(thread, 0, message_word(thread, 0) + 1);
+		message_set_word(thread, 1, message_word(thread, 1) + 1);
+		message_set_word(thread, 3, --left);
+		work_done(cpu, WORK_COPY_CAP);
+		if (work_over(cpu))
+			return KERNEL_AGAIN;
+	}
+}
+
 static uint64_t invoke_move(struct cpu *cpu, struct slot *to, uint64_t info, bool mutate)
 {
 	const struct thread *thread = current(cpu);
@@ -132,7 +153,7 @@ uint64_t invoke_cnode(struct cpu *cpu, struct slot *node, uint64_t info)
 	if (!slot)
 		return SKERRY_BAD_ARGUMENT;
 	switch (label) {
-	case CNODE_COPY: return invoke_copy(cpu, slot, info, false);
+	case CNODE_COPY: return invoke_copies(cpu, &node->cap, info);
 	case CNODE_MINT: return invoke_copy(cpu, slot, info, true);
 	case CNODE_MOVE: return invoke_move(cpu, slot, info, false);
 	case CNODE_MUTATE: return invoke_move(cpu, slot, info, true);

@@ -119,19 +119,22 @@ static bool slots_empty(struct cpu *cpu, const struct retype *r, uint64_t count)
 	return true;
 }
 
-static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t info, struct retype *r)
+/* `copies`: for UNTYPED_COPY, whose second word is no size. */
+static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t info, bool copies, struct retype *r)
 {
 	kernel_assert(untyped->cap.type == OBJECT_UNTYPED);
 	const struct thread *thread = current(cpu);
 	const struct cap *cap = &untyped->cap;
 	*r = (struct retype){ .untyped = untyped, .object = message_word(thread, 0),
-	                      .size_bits = message_word(thread, 1),
+	                      .size_bits = copies ? 0 : message_word(thread, 1),
 		              .first = message_word(thread, 2), .count = message_word(thread, 3) };
 	r->bits = object_bits(r->object, r->size_bits);
 	r->node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
 	if (!r->bits || r->count == 0 || r->count > RETYPE_COUNT_MAX)
 		return SKERRY_BAD_ARGUMENT;
-	if ((cap->flags & CAP_DEVICE) && !is_physical(r->object))
+	if ((cap->flags & CAP_DEVICE) && (copies || !is_physical(r->object)))
+		return SKERRY_BAD_ARGUMENT;
+	if (copies && r->object != OBJECT_FRAME_4K && r->object != OBJECT_FRAME_2M)
 		return SKERRY_BAD_ARGUMENT;
 	if (!r->node)
 		return SKERRY_BAD_CAP;
@@ -165,8 +168,9 @@ static bool zero_memory(struct cpu *cpu, const struct retype *r)
 	uint64_t end = r->start + (r->count << r->bits);
 	kernel_assert(!(cap->flags & CAP_DEVICE) && end <= 1ull << cap->size_bits);
 	kernel_assert(cap->zeroed >= cap->used || cap->zeroed < r->start);
-	if (cap->zeroed < r->start)
+	if (cap->zeroed < r->start || cap->copied)
 		cap->used = cap->zeroed = r->start;
+	cap->copied = 0;
 	while (cap->zeroed < end) {
 		uint64_t step = zero_step(end - cap->zeroed);
 		memory_zero(direct(cap->object + cap->zeroed), step);
@@ -215,7 +219,7 @@ static uint64_t retype_batch(struct cpu *cpu, struct retype *r)
 {
 	struct cap *cap = &r->untyped->cap;
 	if (!slot_has_children(r->untyped) && cap->used)
-		cap->used = cap->zeroed = 0; /* its last user may have left data */
+		cap->used = cap->zeroed = cap->copied = 0; /* its last user may have left data */
 	if (!(cap->flags & CAP_DEVICE) && r->object != OBJECT_UNTYPED && !zero_memory(cpu, r))
 		return KERNEL_AGAIN;
 	/*
@@ -239,18 +243,98 @@ static uint64_t retype_batch(struct cpu *cpu, struct retype *r)
 	return KERNEL_AGAIN;
 }
 
+/* --- frames with the content of others --- */
+
+/* Finds the frame whose content the next object gets. */
+static uint64_t find_content(struct cpu *cpu, uint64_t info, const struct retype *r, const struct cap **content)
+{
+	const struct slot *node = message_cap_of(cpu, info, 1, OBJECT_CNODE);
+	const struct slot *slot;
+	if (!node)
+		return SKERRY_BAD_CAP;
+	if (!(node->cap.rights & RIGHT_READ))
+		return SKERRY_NO_RIGHTS;
+	slot = cnode_slot(&node->cap, message_word(current(cpu), 1));
+	if (!slot || slot->cap.type != r->object || (slot->cap.flags & CAP_DEVICE))
+		return SKERRY_BAD_CAP;
+	*content = &slot->cap;
+	return slot->cap.rights & RIGHT_READ ? SKERRY_OK : SKERRY_NO_RIGHTS;
+}
+
+/*
+ * Copies the content from where the last call stopped. Returns false when the budget ends first.
+ *
+ * Hazard: memory that is taken for zeroed, or for a copy, and is neither. [used, zeroed) holds the beginning of the
+ * frame that `copied` names until the object is made. Zeroing begins anew there, and so does a copy of another frame,
+ * or by a thread whose last call was not this one.
+ */
+static bool copy_memory(struct cpu *cpu, const struct retype *r, const struct cap *content)
+{
+	enum { STEP = 16384 };
+	struct cap *cap = &r->untyped->cap;
+	const uint64_t end = r->start + (1ull << r->bits);
+	const uint32_t number = (uint32_t)(content->object >> 21) + 1;
+	kernel_assert(!(cap->flags & CAP_DEVICE) && end <= 1ull << cap->size_bits);
+	if (!r->resumed || cap->copied != number || cap->used != r->start)
+		cap->zeroed = r->start;
+	cap->used = r->start;
+	cap->copied = number;
+	while (cap->zeroed < end) {
+		const uint64_t left = end - cap->zeroed, step = left < STEP ? left : STEP;
+		arch_copy(direct(cap->object + cap->zeroed), direct(content->object + (cap->zeroed - r->start)), step);
+		cap->zeroed += step;
+		work_done(cpu, (int)(step / 64 * WORK_COPY));
+		if (work_over(cpu))
+			return cap->zeroed >= end;
+	}
+	return true;
+}
+
+/* Makes frames until the budget is spent. A later entry finds in the words what is left. */
+static uint64_t copy_frames(struct cpu *cpu, struct retype *r, uint64_t info)
+{
+	struct cap *cap = &r->untyped->cap;
+	struct thread *thread = current(cpu);
+	const struct cap *content;
+	if (!slot_has_children(r->untyped) && cap->used)
+		cap->used = cap->zeroed = cap->copied = 0;
+	while (r->count) {
+		uint64_t error = find_content(cpu, info, r, &content);
+		if (error)
+			return error;
+		if (r->resumed && !slots_empty(cpu, r, 1))
+			return SKERRY_SLOT_FULL;
+		if (!copy_memory(cpu, r, content))
+			return KERNEL_AGAIN;
+		make_object(cpu, r);
+		r->start = cap->used = cap->zeroed = r->start + (1ull << r->bits);
+		cap->copied = 0;
+		r->first++;
+		r->count--;
+		if (!r->count)
+			break;
+		message_set_word(thread, 1, message_word(thread, 1) + 1);
+		message_set_word(thread, 2, r->first);
+		message_set_word(thread, 3, r->count);
+		if (work_over(cpu))
+			return KERNEL_AGAIN;
+	}
+	return SKERRY_OK;
+}
+
 uint64_t invoke_untyped(struct cpu *cpu, struct slot *untyped, uint64_t info)
 {
 	assert_exclusive();
 	struct thread *thread = current(cpu);
 	struct retype r;
-	if (message_label(info) != UNTYPED_RETYPE)
+	const bool copies = message_label(info) == UNTYPED_COPY;
+	if (message_label(info) != UNTYPED_RETYPE && !copies)
 		return SKERRY_BAD_LABEL;
 	if (message_words(info) < 4)
 		return SKERRY_TRUNCATED;
-	uint64_t result = decode_retype(cpu, untyped, info, &r);
+	uint64_t result = decode_retype(cpu, untyped, info, copies, &r);
 	if (!result)
-		result = retype_batch(cpu, &r);
+		result = copies ? copy_frames(cpu, &r, info) : retype_batch(cpu, &r);
 	thread->retype_left = result == KERNEL_AGAIN ? slots_left(&r) : 0;
 	return result;
 }

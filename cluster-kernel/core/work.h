@@ -18,6 +18,9 @@ enum {
 	WORK_BUDGET = 6000,
 	WORK_EMPTY_SLOT = 28,
 	WORK_ZERO = 16, /* 64 bytes */
+	WORK_COPY = 8, /* 64 bytes */
+	WORK_COPY_CAP = 150,
+	WORK_MAP = 200,
 	WORK_OBJECT = 120,
 	WORK_VSPACE = 1400, /* its kernel half */
 	WORK_WAKE = 220,

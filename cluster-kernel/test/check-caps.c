@@ -149,7 +149,8 @@ static void check_slot(const struct slot *slot)
 	}
 	if (cap->type == OBJECT_UNTYPED && (slot_has_children(slot) || !cap->used)) {
 		CHECK(!(cap->flags & CAP_DEVICE) || !cap->zeroed, "device memory was zeroed", slot, cap->zeroed);
-		for (uint64_t at = (cap->used + 7) & ~7ull; at < cap->zeroed && at < cap->used + ZEROED_MAX; at += 8)
+		for (uint64_t at = (cap->used + 7) & ~7ull; !cap->copied && at < cap->zeroed &&
+		     at < cap->used + ZEROED_MAX; at += 8)
 			CHECK(!*(uint64_t *)direct(cap->object + at), "memory is not zero that should be",
 			      cap->object + at, slot);
 	}

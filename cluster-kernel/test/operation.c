@@ -142,6 +142,11 @@ static void retype(struct step *s)
 	WORDS(s, object, one_in(30) ? any_word() : bits, PLAY_FIRST + pick(PLAY_SLOTS),
 	      one_in(20) ? any_word() : 1 + pick(3));
 	set_caps(s, 1, root_cnode(), 0, 0);
+	if (object == OBJECT_FRAME_4K && pick(2)) {
+		s->label = UNTYPED_COPY;
+		s->word[1] = one_in(8) ? any_word() : slot_of_type(OBJECT_FRAME_4K);
+		set_caps(s, 2, s->cap[0], root_cnode(), 0);
+	}
 }
 
 /* Revocation and deletion are rarer than what makes capabilities. */
@@ -198,16 +203,18 @@ static void memory(struct step *s)
 	unsigned table = pick(2), what = pick(4);
 	s->call.cptr = slot_of_type(table ? OBJECT_PAGE_TABLE : OBJECT_FRAME_4K + one_in(6));
 	s->label = table ? PAGE_TABLE_MAP + what / 3 : what == 3 ? FRAME_UNMAP + pick(2) : FRAME_MAP;
-	WORDS(s, any_vaddr(), one_in(4) ? pick(16) : RIGHT_ALL, one_in(20) ? any_word() : pick(3));
+	WORDS(s, any_vaddr(), one_in(4) ? pick(16) : RIGHT_ALL, one_in(20) ? any_word() : pick(3), 1);
 	set_caps(s, 1, pick(3) ? ROOT_SLOT_VSPACE : slot_of_type(OBJECT_VSPACE), 0, 0);
+	s->word[3] = one_in(3) ? one_in(8) ? any_word() : 1 + pick(3) : 1;
 }
 
 static void protect(struct step *s)
 {
 	s->call.cptr = slot_of_type(OBJECT_FRAME_4K + one_in(6));
 	s->label = FRAME_PROTECT;
-	WORDS(s, pick(2) ? RIGHT_READ : pick(16));
+	WORDS(s, pick(2) ? RIGHT_READ : pick(16), 1);
 	set_caps(s, one_in(4), ROOT_SLOT_VSPACE, 0, 0);
+	s->word[1] = one_in(3) ? one_in(8) ? any_word() : 1 + pick(3) : 1;
 }
 
 /* A frame goes into a domain, a domain becomes coarse or fine, or a new one is made. */

@@ -136,7 +136,7 @@ enum skerry_object {
 	OBJECT_DOMAIN,      /* mapping domain: what guards the mappings of the frames in it */
 };
 
-enum { RETYPE_COUNT_MAX = 256 };
+enum { RETYPE_COUNT_MAX = 256, RANGE_COUNT_MAX = 1024 };
 
 enum {
 	TCB_BITS = 11,
@@ -199,8 +199,15 @@ enum skerry_invocation {
 	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces). Where the call stops between two objects it
 	 * moves on m2 and m3: if it then fails (somebody has filled a slot meanwhile), they say what was not made. */
 	UNTYPED_RETYPE = 1,
+	/* m0 object (FRAME_4K, FRAME_2M), m1 first slot of as many frames of the same size, which may be read, m2 first
+	 * slot, m3 count (1 .. RETYPE_COUNT_MAX); c0 CNode, c1 CNode of m1. As RETYPE, but each new frame has the
+	 * content of one of m1's; nobody may write these meanwhile, or the copies are mixtures.
+	 * Errors: BAD_ARGUMENT, SLOT_FULL, NO_MEMORY, and BAD_CAP (m1: no such frame, or device memory). It moves on
+	 * m1, m2 and m3. */
+	UNTYPED_COPY,
 
-	/* m0 slot, c0 source CNode, m1 source slot, m2 rights (the copy keeps source & m2).
+	/* m0 slot, c0 source CNode, m1 source slot, m2 rights (the copy keeps source & m2); m3, which may be absent
+	 * or 0: of so many consecutive slots (up to RANGE_COUNT_MAX). Where it stops in between it moves on m0, m1 and m3.
 	 * Errors: BAD_ARGUMENT (m0; or an untyped, page table or IRQ handler, of which there is but one), EMPTY_SLOT,
 	 * SLOT_FULL, NO_RESOURCE (of this object no more copies can be counted). */
 	CNODE_COPY = 16,
@@ -267,7 +274,9 @@ enum skerry_invocation {
 	 * The first task's TCB has all cores that its kernel can have. */
 	TCB_SET_CORES,
 
-	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*).
+	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*). m3, which may be
+	 * absent or 0: the frames of one size that so many consecutive capability pointers name (up to RANGE_COUNT_MAX), at
+	 * consecutive addresses; the last is mapped first, and m3 says how many are not mapped yet where it stops.
 	 * Errors: MAPPED (this capability; something there), ALIGNMENT, BAD_ARGUMENT, MISSING_TABLE. */
 	FRAME_MAP = 64,
 	/* When it returns, no core can use the mapping. Errors: NOT_MAPPED. */
@@ -278,7 +287,9 @@ enum skerry_invocation {
 	 * one map; without READ it is unmapped. This capability keeps its rights. A thread loses its IPC buffer, as by
 	 * CNODE_REVOKE, if its frame loses READ or WRITE. c0 VSpace (may be absent) in which this capability is mapped:
 	 * its own mapping gets just these rights, of those that the capability has. When it returns, no core can use
-	 * what was taken. Errors: NOT_MAPPED, BAD_ARGUMENT (with c0: it is mapped in another VSpace). */
+	 * what was taken. m1, which may be absent: so many frames, as m3 of MAP; other cores are interrupted once each
+	 * time that it stops, not for each frame.
+	 * Errors: NOT_MAPPED, BAD_ARGUMENT (with c0: it is mapped in another VSpace). */
 	FRAME_PROTECT,
 	/* c0 mapping domain: the frame is in it from now on, and so is all that will derive from this capability.
 	 * Without c0: in the kernel's own, as at first. The frame must not be mapped, and nothing be derived from it.

@@ -131,6 +131,24 @@ static inline int untyped_retype(struct ipc_buffer *ipc, uint64_t untyped, enum 
 	return invoke(untyped, UNTYPED_RETYPE, 1, 4, &m);
 }
 
+/* `source`: the first of `count` frames in `cnode`, of which the new ones are copies. */
+static inline int untyped_copy(struct ipc_buffer *ipc, uint64_t untyped, enum skerry_object object, uint64_t cnode,
+			       uint64_t source, uint64_t slot, uint64_t count)
+{
+	struct message m = { .word = { object, source, slot, count } };
+	ipc->caps[0] = ipc->caps[1] = cnode;
+	return invoke(untyped, UNTYPED_COPY, 2, 4, &m);
+}
+
+/* Of `count` slots of one CNode, from `source` on, to others of it, from `slot` on. */
+static inline int cnode_copy_range(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source,
+				   uint64_t count, unsigned rights)
+{
+	struct message m = { .word = { slot, source, rights, count } };
+	ipc->caps[0] = cnode;
+	return invoke(cnode, CNODE_COPY, 1, 4, &m);
+}
+
 static inline int cnode_copy(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
 			     uint64_t source_slot, unsigned rights)
 {
@@ -279,6 +297,17 @@ static inline int frame_map(struct ipc_buffer *ipc, uint64_t frame, uint64_t vsp
 	return invoke(frame, FRAME_MAP, 1, 3, &m);
 }
 
+/* Of `count` frames of one size, whose capability pointers follow `frame`. *left: how many are not mapped. */
+static inline int frame_map_range(struct ipc_buffer *ipc, uint64_t frame, uint64_t vspace, uint64_t address,
+				  unsigned rights, unsigned attributes, uint64_t count, uint64_t *left)
+{
+	struct message m = { .word = { address, rights, attributes, count } };
+	ipc->caps[0] = vspace;
+	int error = invoke(frame, FRAME_MAP, 1, 4, &m);
+	*left = error ? m.word[3] : 0;
+	return error;
+}
+
 static inline int frame_unmap(uint64_t frame)
 {
 	return invoke_only(frame, FRAME_UNMAP);
@@ -296,6 +325,15 @@ static inline int frame_protect_in(struct ipc_buffer *ipc, uint64_t frame, uint6
 	struct message m = { .word = { rights } };
 	ipc->caps[0] = vspace;
 	return invoke(frame, FRAME_PROTECT, 1, 1, &m);
+}
+
+/* The same of `count` frames, whose capability pointers follow `frame`. */
+static inline int frame_protect_range(struct ipc_buffer *ipc, uint64_t frame, uint64_t vspace, unsigned rights,
+				      uint64_t count)
+{
+	struct message m = { .word = { rights, count } };
+	ipc->caps[0] = vspace;
+	return invoke(frame, FRAME_PROTECT, 1, 2, &m);
 }
 
 static inline int frame_address(uint64_t frame, uint64_t *address)
