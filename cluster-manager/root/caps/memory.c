@@ -254,8 +254,11 @@ static unsigned object_bits(enum skerry_object type, unsigned size_bits)
 	}
 }
 
-/* Fills `count` slots from `first` with objects out of `untyped`, which has room for them. */
-static int block_retype(int untyped, enum skerry_object type, unsigned size_bits, int first, uint32_t count)
+/*
+ * Fills `count` slots from `first` with objects out of `untyped`, which has room for them. `from`: first slot of as many
+ * frames whose content they get; 0: they are empty.
+ */
+static int block_retype(int untyped, enum skerry_object type, unsigned size_bits, int first, uint32_t count, int from)
 {
 	require(untyped > 0 && first > 0);
 	uint32_t most = RETYPE_BYTES >> object_bits(type, size_bits);
@@ -265,8 +268,10 @@ static int block_retype(int untyped, enum skerry_object type, unsigned size_bits
 		most = 1;
 	for (uint32_t done = 0; done < count;) {
 		uint32_t batch = count - done < most ? count - done : most;
-		int error = untyped_retype(IPC, (uint64_t)untyped, type, size_bits, ROOT_SLOT_CNODE,
-					   (uint64_t)first + done, batch);
+		int error = from ? untyped_copy(IPC, (uint64_t)untyped, type, ROOT_SLOT_CNODE, (uint64_t)from + done,
+		                                (uint64_t)first + done, batch)
+		            : untyped_retype(IPC, (uint64_t)untyped, type, size_bits, ROOT_SLOT_CNODE,
+		                             (uint64_t)first + done, batch);
 		if (error)
 			return error;
 		done += batch;
@@ -275,9 +280,9 @@ static int block_retype(int untyped, enum skerry_object type, unsigned size_bits
 	return 0;
 }
 
-int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count)
+int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count, int from)
 {
-	return block_retype(untyped, type, 0, first, count);
+	return block_retype(untyped, type, 0, first, count, from);
 }
 
 int memory_object(enum skerry_object type, unsigned size_bits)
@@ -288,7 +293,7 @@ int memory_object(enum skerry_object type, unsigned size_bits)
 		slots_give(slot, 1); /* the manager's would be missing for good */
 	if (untyped < 0)
 		return untyped;
-	int error = block_retype(untyped, type, size_bits, slot, 1);
+	int error = block_retype(untyped, type, size_bits, slot, 1, 0);
 	return error ? error : slot;
 }
 
@@ -298,7 +303,7 @@ int memory_contiguous(enum skerry_object type, unsigned count_bits)
 	int untyped = first < 0 ? first : memory_untyped(object_bits(type, 0) + count_bits);
 	if (untyped < 0)
 		return untyped;
-	int error = block_retype(untyped, type, 0, first, 1u << count_bits);
+	int error = block_retype(untyped, type, 0, first, 1u << count_bits, 0);
 	return error ? error : first;
 }
 
@@ -347,7 +352,7 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsi
 	return first;
 }
 
-int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
+int memory_commit(struct memory_reserve *reserve, int first, uint32_t count, int from)
 {
 	unsigned bits = object_bits(reserve->type, reserve->size_bits);
 	if (count > reserve->left)
@@ -363,9 +368,10 @@ int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 			reserve->used = 0;
 			continue;
 		}
-		int error = block_retype((int)b->slot, reserve->type, reserve->size_bits, first, now);
+		int error = block_retype((int)b->slot, reserve->type, reserve->size_bits, first, now, from);
 		if (error)
 			return error;
+		from += from ? (int)now : 0;
 		reserve->used += (uint64_t)now << bits;
 		reserve->left -= now;
 		first += (int)now;
@@ -374,10 +380,12 @@ int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 	return 0;
 }
 
-int memory_frames(enum skerry_object type, uint32_t count)
+int memory_frames_copy(enum skerry_object type, uint32_t count, int from)
 {
 	struct memory_reserve reserve;
 	int first = memory_reserve(&reserve, type, 0, count);
-	int error = first < 0 ? first : memory_commit(&reserve, first, count);
+	int error = first < 0 ? first : memory_commit(&reserve, first, count, from);
 	return error ? error : first;
 }
+
+int memory_frames(enum skerry_object type, uint32_t count) { return memory_frames_copy(type, count, 0); }

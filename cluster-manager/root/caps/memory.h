@@ -22,6 +22,9 @@ int memory_untyped(unsigned bits);
 int memory_object(enum skerry_object type, unsigned size_bits);
 /* Makes `count` frames of 4 KiB or 2 MiB, not contiguous in general. */
 int memory_frames(enum skerry_object type, uint32_t count);
+/* The same, each with the content of one of as many frames of that size in slots from `from` on, which nobody writes
+ * meanwhile. 0: they are empty. */
+int memory_frames_copy(enum skerry_object type, uint32_t count, int from);
 
 /* Memory and slots for objects that are made later: making them cannot fail for want of either. */
 struct memory_reserve {
@@ -34,13 +37,13 @@ struct memory_reserve {
 /* Takes memory and slots for `count` objects of one size, and makes none. Returns the first slot. */
 int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsigned size_bits, uint32_t count);
 /*
- * Makes objects of the reserve in `count` of its slots, in any order, each slot once. Returns 0 or an error: SLOT_FULL
- * where there is one in the first slots already, as when all have been made.
+ * Makes objects of the reserve in `count` of its slots, in any order, each slot once; frames as memory_frames_copy()
+ * does. Returns 0 or an error: SLOT_FULL where there is one in the first slots already, as when all have been made.
  */
-int memory_commit(struct memory_reserve *reserve, int first, uint32_t count);
+int memory_commit(struct memory_reserve *reserve, int first, uint32_t count, int from);
 /* Fills `count` slots from `first` with objects, of a size that needs no `size_bits`, out of `untyped`, which has room
- * for them. */
-int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count);
+ * for them; frames as memory_frames_copy() does. */
+int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count, int from);
 /* Makes 1 << count_bits frames, physically contiguous and aligned. */
 int memory_contiguous(enum skerry_object type, unsigned count_bits);
 

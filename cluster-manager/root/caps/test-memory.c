@@ -108,6 +108,18 @@ static int model_take(uint64_t base, uint64_t bits, uint64_t slot)
 
 #define memory_give_to(ipc, control, untyped, cluster) model_give(untyped, cluster)
 #define memory_take_parked(ipc, control, base, bits, cnode, slot) model_take(base, bits, slot)
+/* Frames that are copies of others; the last one's content. */
+static unsigned copied;
+static uint64_t copied_from;
+
+static int model_copy(uint64_t untyped, enum skerry_object type, uint64_t from, uint64_t first, uint64_t count)
+{
+	copied += (unsigned)count;
+	copied_from = from + count - 1;
+	return model_retype(untyped, type, 0, first, count);
+}
+
+#define untyped_copy(ipc, untyped, type, cnode, from, slot, count) model_copy(untyped, type, from, slot, count)
 #define untyped_retype(ipc, untyped, type, bits, cnode, slot, count) model_retype(untyped, type, bits, slot, count)
 #define cnode_revoke(cnode, slot) model_revoke((int)(slot))
 #define cnode_delete(cnode, slot) model_delete((int)(slot))
@@ -317,16 +329,16 @@ static void promises(const struct picture *empty)
 	owner_set(owner_application(1));
 	for (unsigned left = SMALL; left;) {
 		uint32_t i = draw(SMALL);
-		CHECK(memory_commit(&small, first + (int)i, 1) == (made[i] ? -SKERRY_SLOT_FULL : 0));
+		CHECK(memory_commit(&small, first + (int)i, 1, 0) == (made[i] ? -SKERRY_SLOT_FULL : 0));
 		CHECK(capability[first + (int)i].type == OBJECT_FRAME_4K);
 		left -= !made[i]++;
 	}
-	CHECK(!memory_commit(&large, second + 1, LARGE - 1) && !memory_commit(&large, second, 1));
+	CHECK(!memory_commit(&large, second + 1, LARGE - 1, 0) && !memory_commit(&large, second, 1, 0));
 	for (int i = 0; i < LARGE; i++) /* a second request makes nothing, of the owner's other blocks either */
 		CHECK(capability[second + i].type == OBJECT_FRAME_2M &&
-		      memory_commit(&large, second + i, 1) == -SKERRY_SLOT_FULL);
-	CHECK(memory_commit(&small, first, 1) == -SKERRY_SLOT_FULL &&
-	      memory_commit(&small, first, SMALL + 1) == -SKERRY_SLOT_FULL);
+		      memory_commit(&large, second + i, 1, 0) == -SKERRY_SLOT_FULL);
+	CHECK(memory_commit(&small, first, 1, 0) == -SKERRY_SLOT_FULL &&
+	      memory_commit(&small, first, SMALL + 1, 0) == -SKERRY_SLOT_FULL);
 	owner_set(OWNER_MANAGER);
 	memory_return(owner_application(1));
 	memory_return(owner_application(2));

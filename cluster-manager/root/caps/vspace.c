@@ -6,6 +6,8 @@
 #include "slots.h"
 #include "vspace.h"
 
+enum { MAP_BATCH = 64 };
+
 /* Tables of the manager's own address space stay, whichever program is served meanwhile. */
 static int make_table(int vspace)
 {
@@ -15,30 +17,41 @@ static int make_table(int vspace)
 	return table;
 }
 
-int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigned attributes)
+/* The kernel maps the last of them first. */
+static int map_batch(int vspace, int first_frame, uint64_t left, uint64_t frame_size, uint64_t address, unsigned rights,
+                     unsigned attributes)
 {
-	require(frame > 0 && address % SIZE_4K == 0);
+	require(first_frame > 0 && left && address % SIZE_4K == 0);
 	for (;;) {
-		int error = frame_map(IPC, (uint64_t)frame, (uint64_t)vspace, address, rights, attributes);
+		int error = frame_map_range(IPC, (uint64_t)first_frame, (uint64_t)vspace, address, rights, attributes,
+		                            left, &left);
 		if (error != -SKERRY_MISSING_TABLE)
 			return error;
 		int table = make_table(vspace);
 		if (table < 0)
 			return table;
-		error = page_table_map(IPC, (uint64_t)table, (uint64_t)vspace, address);
+		error = page_table_map(IPC, (uint64_t)table, (uint64_t)vspace, address + (left - 1) * frame_size);
 		if (error)
 			return error;
 	}
+}
+
+int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigned attributes)
+{
+	return map_batch(vspace, frame, 1, SIZE_4K, address, rights, attributes);
 }
 
 int vspace_map_range(int vspace, int first_frame, uint32_t count, uint64_t frame_size, uint64_t address,
 		     unsigned rights, unsigned attributes)
 {
 	require(frame_size == SIZE_4K || frame_size % SIZE_2M == 0);
-	for (uint32_t i = 0; i < count; i++) {
-		int error = vspace_map(vspace, first_frame + (int)i, address + i * frame_size, rights, attributes);
+	for (uint32_t some; count; count -= some) {
+		some = count < MAP_BATCH ? count : MAP_BATCH;
+		int error = map_batch(vspace, first_frame, some, frame_size, address, rights, attributes);
 		if (error)
 			return error;
+		first_frame += (int)some;
+		address += some * frame_size;
 		sign_pass();
 	}
 	return 0;
@@ -106,9 +119,10 @@ void *own_memory(uint64_t size)
 int slots_copy(int first, uint32_t count)
 {
 	int copy = slots_take(count);
-	for (uint32_t i = 0; copy >= 0 && i < count; i++) {
-		int error = cnode_copy(IPC, ROOT_SLOT_CNODE, (uint64_t)copy + i, ROOT_SLOT_CNODE,
-				       (uint64_t)first + i, RIGHT_ALL);
+	for (uint32_t done = 0, some; copy >= 0 && done < count; done += some) {
+		some = count - done < RANGE_COUNT_MAX ? count - done : RANGE_COUNT_MAX;
+		int error = cnode_copy_range(IPC, ROOT_SLOT_CNODE, (uint64_t)copy + done, (uint64_t)first + done, some,
+		                             RIGHT_ALL);
 		if (error)
 			return error;
 	}

@@ -26,7 +26,7 @@ static int make_wakes(uint32_t count, uint32_t core)
 {
 	struct memory_reserve reserve;
 	const int first = memory_reserve(&reserve, OBJECT_NOTIFICATION, 0, count);
-	int error = first < 0 ? first : memory_commit(&reserve, first, count);
+	int error = first < 0 ? first : memory_commit(&reserve, first, count, 0);
 	for (uint32_t i = 0; i < count && !error; i++)
 		error = home_set(ROOT_SLOT_CNODE, (uint64_t)first + i, core);
 	return error ? error : first;

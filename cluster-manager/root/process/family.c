@@ -40,7 +40,7 @@ struct family {
 	uint64_t said; /* TSC until which its lines on the console have been counted */
 	struct shares shares;
 	struct member member[PROCESS_MEMBERS];
-	uint8_t steps[]; /* shares.at[].source and .lent_to */
+	uint8_t steps[]; /* shares.at[].source, .lent_to and .closed */
 };
 
 static struct family *family[MAP_MAX_APPLICATIONS]; /* null: the program is one process, or has never been started */
@@ -63,14 +63,15 @@ static struct process *process_at(uint32_t application, uint32_t place)
 static struct family *family_make(uint32_t application)
 {
 	const uint64_t steps = map->application[application].heap / PROCESS_HEAP_STEP;
-	struct family *f = family_count < FAMILIES ? own_memory(sizeof(*f) + 2 * PROCESS_MEMBERS * steps) : NULL;
+	struct family *f = family_count < FAMILIES ? own_memory(sizeof(*f) + 3 * PROCESS_MEMBERS * steps) : NULL;
 	if (!f)
 		return NULL;
 	f->number = family_count++;
 	f->shares.steps = (uint32_t)steps;
 	for (unsigned i = 0; i < PROCESS_MEMBERS; i++) {
-		f->shares.at[i].source = f->steps + 2 * i * steps;
-		f->shares.at[i].lent_to = f->steps + (2 * i + 1) * steps;
+		f->shares.at[i].source = f->steps + 3 * i * steps;
+		f->shares.at[i].lent_to = f->steps + (3 * i + 1) * steps;
+		f->shares.at[i].closed = f->steps + (3 * i + 2) * steps;
 	}
 	return f;
 }
@@ -80,6 +81,7 @@ static void sharer_reset(struct shares *s, unsigned place, struct process *p)
 	struct sharer *own = &s->at[place];
 	memset(own->source, 0, s->steps);
 	memset(own->lent_to, 0, s->steps);
+	memset(own->closed, 0, s->steps);
 	own->lent = 0;
 	own->process = p;
 }
@@ -394,23 +396,37 @@ static uint32_t next_pid(struct family *f)
 	}
 }
 
+/* The rights of a step that is not split. */
+static unsigned rights_of_step(const struct process *parent, uint32_t step)
+{
+	const uint64_t page = (parent->heap.address + (uint64_t)step * PROCESS_HEAP_STEP) / SIZE_4K;
+	uint64_t end;
+	return parent->shield ? page_rights_of(&parent->shield->rights, page, page + 1, &end) : PAGE_RIGHTS_DEFAULT;
+}
+
 /* Shares or copies each step of the heap that the parent has, but for split ones. */
 static int fork_heap(struct family *f, const struct process *parent, unsigned from, unsigned to)
 {
+	enum { TOGETHER = 64 };
 	struct sharer *c = &f->shares.at[to];
-	uint64_t touched = 0, end;
+	uint64_t touched = 0;
+	uint32_t shared = 0; /* steps before this one that are to be shared */
 	c->borrowed = slots_take(f->shares.steps);
 	if (c->borrowed < 0)
 		return c->borrowed;
 	for (uint32_t step = 0; step < f->shares.steps; step++) {
-		const uint64_t bit = parent->heap.bit + step,
-		               page = (parent->heap.address + (uint64_t)step * PROCESS_HEAP_STEP) / SIZE_4K;
+		const uint64_t bit = parent->heap.bit + step;
 		int error = step && bit % 64 ? 0 : promise_word(&parent->touched, bit / 64, &touched);
-		if (!error && touched >> bit % 64 & 1 && !(parent->shield && split_find(parent->shield, step))) {
-			const unsigned rights = parent->shield
-				? page_rights_of(&parent->shield->rights, page, page + 1, &end) : PAGE_RIGHTS_DEFAULT;
-			error = rights == PAGE_RIGHTS_DEFAULT ? share_lend(&f->shares, from, to, step)
-			        : inherit_step(c->process, parent, step, rights);
+		const bool has = touched >> bit % 64 & 1 && !(parent->shield && split_find(parent->shield, step));
+		const unsigned rights = has ? rights_of_step(parent, step) : 0;
+		const bool shares = has && rights == PAGE_RIGHTS_DEFAULT;
+		shared += shares;
+		if (!error && has && !shares)
+			error = inherit_step(c->process, parent, step, rights);
+		const uint32_t end = shares ? step + 1 : step;
+		if (!error && shared && (!shares || shared == TOGETHER || end == f->shares.steps)) {
+			error = share_lend(&f->shares, from, to, end - shared, shared);
+			shared = 0;
 		}
 		if (error)
 			return error;
@@ -508,12 +524,18 @@ int family_fork(uint32_t application, uint32_t place, const struct fork_start *s
 	const struct thread_registers registers = { .rip = start->rip, .rsp = start->rsp, .fs_base = start->fs_base,
 	                                            .rflags = 0x202, .rdi = m->pid, .rsi = m->parent };
 	area_inherit(application, place, (uint32_t)to);
-	error = tcb_write_registers(IPC, (uint64_t)m->child.tcb, 1, &registers);
+	error = tcb_write_registers(IPC, (uint64_t)m->child.tcb, 0, &registers);
 	if (!error)
-		return 0;
+		return to;
 	process_stop(&m->child);
 	m->life = MEMBER_FREE;
 	return fork_undo(f, application, (unsigned)to, "registers", error);
+}
+
+void family_begin(uint32_t application, uint32_t place)
+{
+	require(place && family_runs(application, place));
+	tcb_resume((uint64_t)family[application]->member[place].child.tcb);
 }
 
 /* --- memory --- */

@@ -21,11 +21,15 @@ void family_kill(uint32_t application);
 /* Returns whether a process has this place and runs. */
 bool family_runs(uint32_t application, uint32_t place);
 
-/* MANAGER_FORK by the process at `place`: the child begins at rip, with rsp and fs_base. Returns 0 or an error. */
+/*
+ * MANAGER_FORK by the process at `place`: the child begins at rip, with rsp and fs_base, when family_begin() is called:
+ * behind the answer to its parent, which goes on first, as on Linux. Returns the child's place or an error.
+ */
 struct fork_start {
 	uint64_t rip, rsp, fs_base;
 };
 int family_fork(uint32_t application, uint32_t place, const struct fork_start *start, uint32_t *pid);
+void family_begin(uint32_t application, uint32_t place);
 /* The child at `place`, not 0, ends with this status, as wait() has it. Returns its parent's place, or -1. */
 int family_ended(uint32_t application, uint32_t place, uint32_t status);
 /* Ends the child at `place` for a fault of its thread, as family_ended() does, with the signal that Linux sends. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/require.h>
-#include "frames-copy.h"
 #include "inherit.h"
 #include "memory.h"
 #include "root.h"
@@ -19,8 +18,8 @@ static int copy_segment(struct elf_mapping *to, const struct elf_mapping *from, 
 		to->first = slots_copy(first->first, first->count);
 		return to->first < 0 ? to->first : 0;
 	}
-	to->first = memory_frames(OBJECT_FRAME_4K, from->count);
-	return to->first < 0 ? to->first : frames_copy(to->first, from->first, from->count);
+	to->first = memory_frames_copy(OBJECT_FRAME_4K, from->count, from->first);
+	return to->first < 0 ? to->first : 0;
 }
 
 int inherit_image(struct process *p, const struct process *parent, const struct elf_mapping *first)
@@ -40,28 +39,23 @@ int inherit_image(struct process *p, const struct process *parent, const struct 
 
 int inherit_touched(struct process *p, const struct process *parent, uint64_t heap)
 {
-	int error = promise_table_make(&p->touched, p->vspace, heap);
-	return error ? error : frames_copy(p->touched.pages, parent->touched.pages,
-	                                   (uint32_t)((process_touched_size(heap) + SIZE_4K - 1) / SIZE_4K));
-}
-
-static unsigned rights_at(const struct process *p, uint64_t page)
-{
-	uint64_t end;
-	return p->shield ? page_rights_of(&p->shield->rights, page, page + 1, &end) : PAGE_RIGHTS_DEFAULT;
+	return promise_table_make(&p->touched, p->vspace, heap, &parent->touched);
 }
 
 /* Maps a group of the stack's pages, each with its rights in the parent. */
 static int map_group(const struct process *p, const struct process *parent, int first, uint64_t page)
 {
-	for (unsigned i = 0; i < PART_PAGES; i++) {
-		const unsigned rights = rights_at(parent, page + i);
-		int error = rights & RIGHT_READ ? vspace_map(p->vspace, first + (int)i, (page + i) * SIZE_4K, rights,
-		                                             CACHE_WRITE_BACK) : 0;
-		if (error)
-			return error;
+	const uint64_t behind = page + PART_PAGES;
+	uint64_t end;
+	int error = 0;
+	for (; page < behind && !error; first += (int)(end - page), page = end) {
+		const unsigned rights = parent->shield ? page_rights_of(&parent->shield->rights, page, behind, &end)
+		                        : (end = behind, PAGE_RIGHTS_DEFAULT);
+		if (rights & RIGHT_READ)
+			error = vspace_map_range(p->vspace, first, (uint32_t)(end - page), SIZE_4K, page * SIZE_4K,
+			                         rights, CACHE_WRITE_BACK);
 	}
-	return 0;
+	return error;
 }
 
 int inherit_stack(struct process *p, const struct process *parent)
@@ -76,9 +70,7 @@ int inherit_stack(struct process *p, const struct process *parent)
 		const int first = p->stack.first + (int)group * PART_PAGES;
 		if (!(touched >> group & 1))
 			continue;
-		error = promise_commit(&p->stack, group);
-		if (!error)
-			error = frames_copy(first, parent->stack.first + (int)group * PART_PAGES, PART_PAGES);
+		error = promise_commit_copy(&p->stack, group, parent->stack.first + (int)group * PART_PAGES);
 		if (!error)
 			error = map_group(p, parent, first, p->stack.address / SIZE_4K + group * PART_PAGES);
 	}
@@ -118,9 +110,7 @@ int inherit_rights(struct process *p, const struct process *parent, struct shiel
 int inherit_step(struct process *p, const struct process *parent, uint32_t step, unsigned rights)
 {
 	const int frame = p->heap.first + (int)step;
-	int error = promise_commit(&p->heap, step);
-	if (!error)
-		error = frame_copy_large(frame, parent->heap.first + (int)step);
+	int error = promise_commit_copy(&p->heap, step, parent->heap.first + (int)step);
 	return error || !(rights & RIGHT_READ) ? error
 	       : vspace_map(p->vspace, frame, p->heap.address + (uint64_t)step * PROCESS_HEAP_STEP, rights,
 	                    CACHE_WRITE_BACK);

@@ -274,7 +274,7 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 	process_describe(application, core, &info);
 	uint64_t random[2] = { random_word(), random_word() };
 	*step = "its stack";
-	error = promise_table_make(&p->touched, p->vspace, a->heap);
+	error = promise_table_make(&p->touched, p->vspace, a->heap, NULL);
 	if (!error)
 		error = stack_make(a, &image, p, random, &registers->rsp, &info);
 	if (error)

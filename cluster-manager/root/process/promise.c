@@ -9,11 +9,11 @@
 enum { PAGE_BITS = 8 * SIZE_4K, UNIT_BITS = 21 };
 #define TABLE_REACH (1ull << 30) /* of one page table that has 2 MiB frames */
 
-int promise_table_make(struct promise_table *t, int vspace, uint64_t heap)
+int promise_table_make(struct promise_table *t, int vspace, uint64_t heap, const struct promise_table *from)
 {
 	uint64_t size = process_touched_size(heap);
 	uint32_t count = (uint32_t)((size + SIZE_4K - 1) / SIZE_4K);
-	int frames = memory_frames(OBJECT_FRAME_4K, count);
+	int frames = memory_frames_copy(OBJECT_FRAME_4K, count, from ? from->pages : 0);
 	if (frames < 0)
 		return frames;
 	t->pages = slots_copy(frames, count);
@@ -68,17 +68,20 @@ int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, 
 	return p->first < 0 ? p->first : 0;
 }
 
-int promise_commit(struct promise *p, uint32_t group)
+int promise_commit_copy(struct promise *p, uint32_t group, int from)
 {
 	require(group < p->count / p->step);
 	int frame = p->first + (int)(group * p->step);
-	int error = memory_commit(&p->reserve, p->unit ? p->unit + (int)group : frame, p->step);
+	int error = p->unit ? memory_commit(&p->reserve, p->unit + (int)group, p->step, 0)
+	            : memory_commit(&p->reserve, frame, p->step, from);
 	if (!error && p->unit)
-		error = memory_retype(p->unit + (int)group, OBJECT_FRAME_2M, frame, 1);
+		error = memory_retype(p->unit + (int)group, OBJECT_FRAME_2M, frame, 1, from);
 	if (!error)
 		p->kept += p->step * p->frame_size;
 	return error;
 }
+
+int promise_commit(struct promise *p, uint32_t group) { return promise_commit_copy(p, group, 0); }
 
 int promise_map(const struct promise *p, int vspace, const struct promise_table *t, uint32_t group, unsigned rights)
 {

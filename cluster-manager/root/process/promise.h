@@ -26,8 +26,9 @@ struct promise_table {
 	int pages;
 };
 
-/* Makes the table for a heap of so many bytes, and maps it. Returns 0 or an error. */
-int promise_table_make(struct promise_table *t, int vspace, uint64_t heap);
+/* Makes the table for a heap of so many bytes, with the content of `from` (null: empty), and maps it. Returns 0 or an
+ * error. */
+int promise_table_make(struct promise_table *t, int vspace, uint64_t heap, const struct promise_table *from);
 
 /*
  * Reserves memory for the range, `first_bit` being its first group's. Returns 0 or an error. The range's page tables
@@ -41,6 +42,8 @@ int promise_tables(struct promise *p, int vspace, const struct promise_table *t)
 
 /* Makes the frames of a group without mapping them. Returns 0 or an error. */
 int promise_commit(struct promise *p, uint32_t group);
+/* The same, with the content of as many frames in slots from `from` on. */
+int promise_commit_copy(struct promise *p, uint32_t group, int from);
 /* Maps a group's frames and notes that in the table. Returns 0 or an error. */
 int promise_map(const struct promise *p, int vspace, const struct promise_table *t, uint32_t group, unsigned rights);
 

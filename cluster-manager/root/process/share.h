@@ -26,6 +26,7 @@ struct sharer {
 	uint32_t lent;           /* borrowers of its frames, of all steps */
 	uint8_t *source;         /* of each step: 1 + the place of the owner that lends it; 0: none */
 	uint8_t *lent_to;        /* how many borrow it */
+	uint8_t *closed;         /* 1: its own, which it may not write, as somebody borrows it, or did */
 };
 
 struct shares {
@@ -33,14 +34,16 @@ struct shares {
 	struct sharer at[PROCESS_MEMBERS];
 };
 
-/* Returns whether the process shares the step, as a borrower or an owner. */
+/* Returns whether the process shares the step, as a borrower or an owner, or may not write it as it did so. */
 bool share_has(const struct shares *s, unsigned place, uint32_t step);
 /*
- * Lends the step of `parent`, which is mapped with the rights to read and write, to `child`, which maps nothing there.
- * Returns 0 or an error; share_end() of the child undoes what is done.
+ * Lends `count` steps of `parent`, which are mapped with the rights to read and write, to `child`, which maps nothing
+ * there; RANGE_COUNT_MAX at most. Returns 0 or an error; share_end() of the child undoes what is done. Other cores are
+ * interrupted for several steps together.
  */
-int share_lend(struct shares *s, unsigned parent, unsigned child, uint32_t step);
-/* Gives the process the step for itself, to read and write. Returns 0 or an error. */
+int share_lend(struct shares *s, unsigned parent, unsigned child, uint32_t step, uint32_t count);
+/* Gives the process the step for itself, to read and write. Returns 0 or an error. A step of its own that nobody borrows
+ * any more brings those behind it that are so, too. */
 int share_write(struct shares *s, unsigned place, uint32_t step);
 /* Gives each borrower of the process's frames a copy: nobody borrows of it then. Returns 0 or an error. */
 int share_settle(struct shares *s, unsigned place);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/require.h>
-#include "frames-copy.h"
 #include "root.h"
 #include "signs.h"
 #include "slots.h"
@@ -34,14 +33,15 @@ static uint64_t page_of(const struct process *p, uint32_t step)
 int split_map(const struct process *p, int first, uint64_t page, uint32_t count)
 {
 	uint64_t end;
-	for (uint32_t i = 0; i < count; i++) {
-		unsigned rights = page_rights_of(&p->shield->rights, page + i, page + count, &end);
-		int error = rights & RIGHT_READ
-		    ? vspace_map(p->vspace, first + (int)i, (page + i) * SIZE_4K, rights, CACHE_WRITE_BACK) : 0;
-		if (error)
-			return error;
+	const uint64_t behind = page + count;
+	int error = 0;
+	for (; page < behind && !error; first += (int)(end - page), page = end) {
+		unsigned rights = page_rights_of(&p->shield->rights, page, behind, &end);
+		if (rights & RIGHT_READ)
+			error = vspace_map_range(p->vspace, first, (uint32_t)(end - page), SIZE_4K, page * SIZE_4K,
+			                         rights, CACHE_WRITE_BACK);
 	}
-	return 0;
+	return error;
 }
 
 /* Takes slots for the frames of a step, unless too few were left. */
@@ -51,11 +51,11 @@ static int take_slots(void)
 	       : slots_take_for_objects(STEP_PAGES);
 }
 
-/* Makes the frames of a part, without mapping them. */
-static int part_make(struct process *p, struct split *s, unsigned part)
+/* Makes the frames of a part, without mapping them; with the content of those in slots from `from` on, if not 0. */
+static int part_make(struct process *p, struct split *s, unsigned part, int from)
 {
 	int error = memory_retype(p->heap.unit + (int)s->step, OBJECT_FRAME_4K, s->first + (int)part * PART_PAGES,
-	                          PART_PAGES);
+	                          PART_PAGES, from);
 	if (error)
 		return error;
 	require(!(s->made >> part & 1));
@@ -79,7 +79,7 @@ int split_keep(struct process *p, struct split *s, unsigned part)
 	require(part < PARTS);
 	if (s->made >> part & 1)
 		return 0; /* another thread touched it, too */
-	int error = part_make(p, s, part);
+	int error = part_make(p, s, part, 0);
 	return error ? error : map_part(p, s, part);
 }
 
@@ -122,7 +122,7 @@ static int give_content(struct process *p, struct split *s, const uint64_t *cont
 			any |= content[i];
 		if (!any)
 			continue;
-		error = part_make(p, s, part);
+		error = part_make(p, s, part, 0);
 		void *window = error ? NULL : window_open(s->first + (int)part * PART_PAGES, PART_PAGES);
 		if (!window)
 			return error ? error : -SKERRY_NO_MEMORY;
@@ -137,7 +137,7 @@ static int give_content(struct process *p, struct split *s, const uint64_t *cont
 /* Its untyped memory, from the reserve or with what was there. */
 static int take_unit(struct process *p, uint32_t step, const uint64_t **content)
 {
-	int error = memory_commit(&p->heap.reserve, p->heap.unit + (int)step, 1);
+	int error = memory_commit(&p->heap.reserve, p->heap.unit + (int)step, 1, 0);
 	*content = NULL;
 	if (error != -SKERRY_SLOT_FULL)
 		return error;
@@ -150,7 +150,7 @@ static int split_build(struct process *p, struct split *s, const uint64_t *conte
 	const uint32_t number = p->shield->split_count;
 	require(number < p->table_count && number < PROCESS_SPLITS);
 	const uint64_t word = (PROCESS_TOUCHED_SPLITS + 128 * (uint64_t)number) / 64;
-	int error = memory_commit(&p->tables, p->table + (int)number, 1);
+	int error = memory_commit(&p->tables, p->table + (int)number, 1, 0);
 	if (!error)
 		error = page_table_map(IPC, (uint64_t)p->table + number, (uint64_t)p->vspace,
 		                       page_of(p, s->step) * SIZE_4K);
@@ -190,9 +190,9 @@ int split_inherit(struct process *p, const struct split *from)
 	if (first < 0)
 		return first;
 	*s = (struct split){ .step = from->step, .first = first };
-	int error = memory_commit(&p->heap.reserve, p->heap.unit + (int)s->step, 1);
+	int error = memory_commit(&p->heap.reserve, p->heap.unit + (int)s->step, 1, 0);
 	if (!error)
-		error = memory_commit(&p->tables, p->table + (int)number, 1);
+		error = memory_commit(&p->tables, p->table + (int)number, 1, 0);
 	if (!error)
 		error = page_table_map(IPC, (uint64_t)p->table + number, (uint64_t)p->vspace,
 		                       page_of(p, s->step) * SIZE_4K);
@@ -201,9 +201,7 @@ int split_inherit(struct process *p, const struct split *from)
 		const int to = first + (int)part * PART_PAGES;
 		if (!(from->made >> part & 1))
 			continue;
-		error = part_make(p, s, part);
-		if (!error)
-			error = frames_copy(to, from->first + (int)part * PART_PAGES, PART_PAGES);
+		error = part_make(p, s, part, from->first + (int)part * PART_PAGES);
 		if (!error)
 			error = split_map(p, to, page_of(p, s->step) + part * PART_PAGES, PART_PAGES);
 	}

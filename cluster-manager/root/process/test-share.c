@@ -27,10 +27,13 @@ static unsigned copies;
 
 static int frame_number(int place, uint32_t step) { return 1 + place * STEPS + (int)step; }
 
-static int model_copy(uint64_t to, uint64_t from, unsigned rights)
+static int model_copy(uint64_t to, uint64_t from, uint64_t count, unsigned rights)
 {
-	CHECK(slot[from].frame && !slot[to].frame);
-	slot[to] = (struct slot_model){ .frame = slot[from].frame, .may = rights & slot[from].may, .place = NOWHERE };
+	for (; count; count--, to++, from++) {
+		CHECK(slot[from].frame && !slot[to].frame);
+		slot[to] = (struct slot_model){ .frame = slot[from].frame, .may = rights & slot[from].may,
+		                                .place = NOWHERE };
+	}
 	return 0;
 }
 
@@ -42,7 +45,7 @@ static int model_delete(uint64_t at)
 }
 
 /* Takes rights from copies for good, as FRAME_PROTECT does, and sets those of the mapping. */
-static int model_protect(uint64_t at, uint64_t vspace, unsigned rights)
+static int protect_one(uint64_t at, uint64_t vspace, unsigned rights)
 {
 	if (!slot[at].frame)
 		return -SKERRY_BAD_CAP;
@@ -56,9 +59,17 @@ static int model_protect(uint64_t at, uint64_t vspace, unsigned rights)
 	return 0;
 }
 
-#define cnode_copy(ipc, cnode, to, from_cnode, from, rights) model_copy(to, from, rights)
+static int model_protect(uint64_t at, uint64_t vspace, unsigned rights, uint64_t count)
+{
+	int error = 0;
+	for (; count && !error; count--)
+		error = protect_one(at + count - 1, vspace, rights);
+	return error;
+}
+
+#define cnode_copy_range(ipc, cnode, to, from, count, rights) model_copy(to, from, count, rights)
 #define cnode_delete(cnode, at) model_delete(at)
-#define frame_protect_in(ipc, frame, vspace, rights) model_protect(frame, vspace, rights)
+#define frame_protect_range(ipc, frame, vspace, rights, count) model_protect(frame, vspace, rights, count)
 #include "share.c"
 
 static int mapped_at(int place, uint32_t step)
@@ -83,6 +94,15 @@ int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigne
 	return 0;
 }
 
+int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint64_t address, unsigned rights,
+                     unsigned attributes)
+{
+	CHECK(size == PROCESS_HEAP_STEP);
+	for (uint32_t i = 0; i < count; i++)
+		vspace_map(vspace, first + (int)i, address + i * size, rights, attributes);
+	return 0;
+}
+
 int promise_commit(struct promise *p, uint32_t group)
 {
 	const int at = p->first + (int)group, place = (at - 1) / EACH;
@@ -93,19 +113,20 @@ int promise_commit(struct promise *p, uint32_t group)
 	return 0;
 }
 
-int frame_copy_large(int to, int from)
+int promise_commit_copy(struct promise *p, uint32_t group, int from)
 {
-	CHECK(slot[to].frame && slot[to].place == NOWHERE && slot[from].frame);
-	content[slot[to].frame] = content[slot[from].frame];
+	int error = promise_commit(p, group);
+	CHECK(!error && slot[from].frame);
+	content[slot[p->first + (int)group].frame] = content[slot[from].frame];
 	copies++;
-	return 0;
+	return error;
 }
 
 /* --- processes and their plain copies --- */
 
 static struct shares shares;
 static struct process process[PLACES];
-static uint8_t bytes[PLACES][2][STEPS];
+static uint8_t bytes[PLACES][3][STEPS];
 static bool runs[PLACES], kept[PLACES];
 static uint64_t plain[PLACES][STEPS];
 static bool there[PLACES][STEPS]; /* it has touched the step, or its parent had at the fork */
@@ -118,7 +139,8 @@ static void begin(int place)
 	process[place].heap.first = 1 + place * EACH;
 	struct sharer *s = &shares.at[place];
 	memset(bytes[place], 0, sizeof(bytes[place]));
-	*s = (struct sharer){ &process[place], 1 + place * EACH + EACH / 2, 0, bytes[place][0], bytes[place][1] };
+	*s = (struct sharer){ &process[place], 1 + place * EACH + EACH / 2, 0, bytes[place][0], bytes[place][1],
+	                      bytes[place][2] };
 	memset(there[place], 0, sizeof(there[place]));
 	runs[place] = kept[place] = true;
 }
@@ -145,9 +167,12 @@ static void give_back(void)
 static void fork_from(int parent, int child)
 {
 	begin(child);
-	for (uint32_t step = 0; step < STEPS; step++)
-		if (there[parent][step])
-			CHECK(share_lend(&shares, (unsigned)parent, (unsigned)child, step) == 0);
+	for (uint32_t step = 0, count; step < STEPS; step += count + 1) {
+		for (count = 0; step + count < STEPS && there[parent][step + count];)
+			count++;
+		if (count)
+			CHECK(share_lend(&shares, (unsigned)parent, (unsigned)child, step, count) == 0);
+	}
 	memcpy(plain[child], plain[parent], sizeof(plain[child]));
 	memcpy(there[child], there[parent], sizeof(there[child]));
 	forks++;

@@ -43,6 +43,7 @@ struct request {
 	size_t length;
 	bool answered;    /* or kept for later: no reply */
 	bool signalled;   /* the caller's process is interrupted when the caller has its answer */
+	uint32_t begins;  /* place of a child that begins when the caller has its answer; 0: none */
 };
 
 static int reply;
@@ -172,15 +173,16 @@ static int change_rights(const struct request *r, struct message *answer)
 
 static uint32_t wait_key(uint32_t application, uint32_t place) { return application | place << BADGE_PLACE; }
 
-static int request_fork(const struct request *r, struct message *answer)
+static int request_fork(struct request *r, struct message *answer)
 {
 	uint32_t pid;
 	if (message_words(r->m.info) < 3)
 		return -SKERRY_TRUNCATED;
 	const struct fork_start start = { r->m.word[0], r->m.word[1], r->m.word[2] };
-	int error = family_fork(r->application, r->place, &start, &pid);
-	if (error)
-		return error;
+	int to = family_fork(r->application, r->place, &start, &pid);
+	if (to < 0)
+		return to;
+	r->begins = (uint32_t)to;
 	answer->word[0] = pid;
 	answer->info = message_info(0, 0, 1);
 	return 0;
@@ -470,6 +472,8 @@ static void message_serve(const struct message *m)
 	if (error)
 		answer.info = message_info((uint64_t)-error, 0, 0);
 	ipc_reply((uint64_t)reply, &answer);
+	if (r.begins)
+		family_begin(r.application, r.begins);
 	if (r.signalled)
 		interrupt(r.application, r.place);
 }

@@ -171,7 +171,15 @@ int family_fork(uint32_t application, uint32_t place, const struct fork_start *s
 {
 	(void)application, (void)place;
 	*pid = CHILD_PID;
-	return start->rip == 1 && start->rsp == 2 && start->fs_base == 3 ? 0 : -SKERRY_BAD_ARGUMENT;
+	return start->rip == 1 && start->rsp == 2 && start->fs_base == 3 ? CHILD : -SKERRY_BAD_ARGUMENT;
+}
+static unsigned begun, answers_before_it;
+void family_begin(uint32_t application, uint32_t place)
+{
+	(void)application;
+	CHECK(place == CHILD);
+	begun++;
+	answers_before_it = answers;
 }
 int family_ended(uint32_t application, uint32_t place, uint32_t status)
 {
@@ -406,6 +414,10 @@ static void families(void)
 	unsigned before = answers;
 	family_request(0, MANAGER_FORK, 1, 2, 3);
 	CHECK(answers == before + 1 && last_answer == 0 && last_word[0] == CHILD_PID);
+	CHECK(begun == 1 && answers_before_it == answers); /* behind the answer to its parent */
+	family_request(0, MANAGER_FORK, 0, 2, 3);
+	CHECK(last_answer == SKERRY_BAD_ARGUMENT && begun == 1);
+	before = answers - 1;
 	/* what a child may not, and a place that nobody has */
 	family_request(CHILD, MANAGER_BARRIER, 1, 0, 0);
 	CHECK(last_answer == SKERRY_NO_RIGHTS);
