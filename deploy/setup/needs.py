@@ -90,6 +90,11 @@ def plugin(*names: str) -> Needs:
     return _of(f"emulator/{name}-{number}.so" for name in names for number in INTERFACES)
 
 
+def of_targets(*names: str) -> Needs:
+    """Returns programs by their paths in the build folder."""
+    return _of(names)
+
+
 def native(*names: str) -> Needs:
     """Programs of this machine, with a kernel in them or without."""
     return _of(f"cluster-kernel/bench/{name}" for name in names)

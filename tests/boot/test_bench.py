@@ -12,6 +12,7 @@ import pytest
 from deploy.base.paths import ROOT
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench
+from deploy.bench.fork.measure import TITLES
 from deploy.bench.ipc import latency
 from deploy.bench.ipc.measure import OPERATIONS, Spread, metric
 from deploy.bench.ipc.present import FIGURE_RATIOS
@@ -96,6 +97,8 @@ def test_recorded(name: str) -> None:
 
 
 FAST = [name for name in OPERATIONS if name.startswith(("call", "reply_recv"))]
+FORK_BUDGET = {"fork_instructions": 350_000, "copy_2m_instructions": 300_000, "regain_instructions": 1200,
+               "interrupt_rounds": 12}
 COARSE_BUDGET = 8  # instructions for the choice, on the fast path
 
 
@@ -137,6 +140,22 @@ def test_command(tmp_path: Path) -> None:
     assert all(title in done.stdout for title in OPERATIONS.values())
     assert "Figure 3" in done.stdout and f"{clh['metrics'][CONTRACT[0]]:g}" in done.stdout
     assert (tmp_path / "r.png").stat().st_size > 1000
+
+
+@pytest.mark.limit(200)
+def test_fork(tmp_path: Path) -> None:
+    """bench fork: a fork of 100 MiB, copies and what the parent writes behind its child's end take no more than they
+    did, and a fork interrupts other cores for many frames at once"""
+    done = skerry("bench", "fork", "--json", "r.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "r.json").read_text())
+    (cost,) = data["results"]
+    assert (data["command"], cost["system"], cost["lock"], cost["mib"]) == ("bench fork", "skerry", "clh", 100)
+    metrics = cost["metrics"]
+    for name, most in FORK_BUDGET.items():
+        assert 0 < metrics[name] <= most, f"{name}: {metrics[name]}"
+    assert metrics["child_instructions"] > metrics["fork_instructions"]
+    assert all(title in done.stdout for title in TITLES.values())
 
 
 @pytest.mark.limit(200)

@@ -88,6 +88,8 @@ COMMANDS = {
     "bench mach --lock clh --cores 2": needs.kernels(["clh+stat"], "stress"),
     "bench failure": needs.kernels(["clh"], "redis-server", "ycsb") | needs.plugin("profile"),
     "demo failure": needs.kernels(["clh"], "redis-server"),
+    "bench fork": needs.kernels(["clh"]) | needs.of_targets("apps/forkcost/forkcost.elf") | needs.plugin("profile"),
+    "bench fork --baseline linux": needs.of_targets("apps/forkcost/forkcost-linux"),
     "bench latency --lock clh": needs.kernels(["none", "clh"], "stress"),
     "bench lines --lock rtm --cores 2": needs.kernels(["rtm+model", "rtm+stat"], "pingpong") | needs.MODELLED,
     "bench redis --lock clh --cores 1,2": needs.kernels(["clh+stat"], "redis-server", "ycsb"),

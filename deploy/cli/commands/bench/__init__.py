@@ -6,6 +6,7 @@ import typer
 from deploy.cli.commands.bench.calibrate import calibrate
 from deploy.cli.commands.bench.dynamic import dynamic
 from deploy.cli.commands.bench.failure import failure
+from deploy.cli.commands.bench.fork import fork
 from deploy.cli.commands.bench.ipc import ipc
 from deploy.cli.commands.bench.latency import latency
 from deploy.cli.commands.bench.lines import lines
@@ -17,7 +18,7 @@ from deploy.cli.commands.bench.validate import validate
 
 bench = typer.Typer(
     help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach, dynamic; "
-    "failure, latency, lines; calibrate, validate.",
+    "failure, fork, latency, lines; calibrate, validate.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -25,6 +26,7 @@ bench = typer.Typer(
 bench.command("calibrate")(calibrate)
 bench.command("dynamic")(dynamic)
 bench.command("failure")(failure)
+bench.command("fork")(fork)
 bench.command("ipc")(ipc)
 bench.command("latency")(latency)
 bench.command("lines")(lines)
