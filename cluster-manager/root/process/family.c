@@ -7,6 +7,7 @@
 #include "console.h"
 #include "family.h"
 #include "files.h"
+#include "fork-heap.h"
 #include "inherit.h"
 #include "map.h"
 #include "memory.h"
@@ -396,45 +397,6 @@ static uint32_t next_pid(struct family *f)
 	}
 }
 
-/* The rights of a step that is not split. */
-static unsigned rights_of_step(const struct process *parent, uint32_t step)
-{
-	const uint64_t page = (parent->heap.address + (uint64_t)step * PROCESS_HEAP_STEP) / SIZE_4K;
-	uint64_t end;
-	return parent->shield ? page_rights_of(&parent->shield->rights, page, page + 1, &end) : PAGE_RIGHTS_DEFAULT;
-}
-
-/* Shares or copies each step of the heap that the parent has, but for split ones. */
-static int fork_heap(struct family *f, const struct process *parent, unsigned from, unsigned to)
-{
-	enum { TOGETHER = 64 };
-	struct sharer *c = &f->shares.at[to];
-	uint64_t touched = 0;
-	uint32_t shared = 0; /* steps before this one that are to be shared */
-	c->borrowed = slots_take(f->shares.steps);
-	if (c->borrowed < 0)
-		return c->borrowed;
-	for (uint32_t step = 0; step < f->shares.steps; step++) {
-		const uint64_t bit = parent->heap.bit + step;
-		int error = step && bit % 64 ? 0 : promise_word(&parent->touched, bit / 64, &touched);
-		const bool has = touched >> bit % 64 & 1 && !(parent->shield && split_find(parent->shield, step));
-		const unsigned rights = has ? rights_of_step(parent, step) : 0;
-		const bool shares = has && rights == PAGE_RIGHTS_DEFAULT;
-		shared += shares;
-		if (!error && has && !shares)
-			error = inherit_step(c->process, parent, step, rights);
-		const uint32_t end = shares ? step + 1 : step;
-		if (!error && shared && (!shares || shared == TOGETHER || end == f->shares.steps)) {
-			error = share_lend(&f->shares, from, to, end - shared, shared);
-			shared = 0;
-		}
-		if (error)
-			return error;
-		sign_pass();
-	}
-	return 0;
-}
-
 static int fork_memory(struct family *f, uint32_t application, unsigned from, unsigned to)
 {
 	const struct map_application *a = &map->application[application];
@@ -449,7 +411,7 @@ static int fork_memory(struct family *f, uint32_t application, unsigned from, un
 		error = inherit_heap(p, a->heap);
 	if (!error)
 		error = inherit_rights(p, parent, process_shield(owner_of(f, application, to)));
-	return error ? error : fork_heap(f, parent, from, to);
+	return error ? error : fork_heap(&f->shares, parent, from, to);
 }
 
 /* Everything but letting it run. */

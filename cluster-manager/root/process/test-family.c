@@ -45,6 +45,7 @@ static int next_slot(void) { return next_error() ? -SKERRY_NO_MEMORY : 1; }
 #include "inbox.c"
 #include "share.c"
 #include "split.c"
+#include "fork-heap.c"
 #include "family.c"
 
 static struct cluster_map own_map;
