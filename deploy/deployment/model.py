@@ -193,7 +193,7 @@ class Program:
     processes: int = key(
         1, Whole(1, MAX_PROCESSES), kw_only=True,
         doc="Processes that it may be at once, itself among them: it may fork. Each reserves a heap when it is forked. "
-        "For an `elf` of `skerry cc --processes`, on one core, without volumes.",
+        "For an `elf` of `skerry cc --processes`, on one core.",
     )  # fmt: skip
     uid: int = key(0, Whole(0, MAX_USER), doc="The user that it starts as.")
     gid: int = key(0, Whole(0, MAX_USER), doc="The group that it starts as.")

@@ -202,7 +202,7 @@ class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model
             raise wrong(f"'{self.program}' is of the build and for one core; several are for 'elf'",
                         "cpus" if self.cpus else "cores")
         if self.processes > 1 and (other := self._not_of_families()):
-            raise wrong(f"is for programs of 'elf', of one core, without volumes; this one has {other}",
+            raise wrong(f"is for programs of 'elf', of one core; this one has {other}",
                         "processes")
         if self.ports and not self.network:
             raise wrong(f"'{self.program or self.elf}' forwards ports, but has no network; set network = true", "ports")
@@ -219,8 +219,7 @@ class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model
     def _not_of_families(self) -> str | None:
         """Returns the key that cannot stand beside several processes."""
         several = self.cores != 1 or len(self.cpus or ()) > 1
-        return next((f"'{key}'" for key, there in (("program", self.program), ("cores", several),
-                                                   ("volume", self.volume)) if there), None)
+        return next((f"'{key}'" for key, there in (("program", self.program), ("cores", several)) if there), None)
 
 
 class NetworkTable(keys_of(Subnet)):  # type: ignore[misc]  # made of the model's keys

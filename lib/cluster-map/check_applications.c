@@ -56,9 +56,9 @@ static bool check_processes(const struct map_application *a, struct error_messag
 		                    PROCESS_MEMBERS, a->processes);
 	if (a->processes == 1)
 		return true;
-	if (a->role != MAP_PROGRAM || map_cores_of(a) > 1 || a->volumes.size > 0)
+	if (a->role != MAP_PROGRAM || map_cores_of(a) > 1)
 		return error_set_at(err, a->name, "processes",
-		                    "map: %s: %u processes are for a program of one core without volumes",
+		                    "map: %s: %u processes are for a program of one core",
 		                    a->name, a->processes);
 	return true;
 }

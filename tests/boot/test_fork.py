@@ -8,6 +8,7 @@ import pytest
 
 from deploy.base.paths import BUILD
 from deploy.deployment import Program
+from deploy.deployment.volumes import Folder
 from deploy.machine import monitor, qemu
 from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
@@ -18,6 +19,7 @@ PROGRAMS = BUILD / "tests/programs"
 FORK, LINUX = PROGRAMS / "fork.elf", PROGRAMS / "fork-linux"
 FORKNET = PROGRAMS / "forknet.elf"
 PIPES, PIPES_LINUX = PROGRAMS / "pipes.elf", PROGRAMS / "pipes-linux"
+SHARING, SHARING_LINUX = PROGRAMS / "sharing.elf", PROGRAMS / "sharing-linux"
 SIGNALS, SIGNALS_LINUX = PROGRAMS / "signals.elf", PROGRAMS / "signals-linux"
 PROCESSES, OFTEN = 4, 12
 HEAP = 16 * MIB
@@ -73,6 +75,25 @@ def test_pipes() -> None:
     assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
     for cpu in (1, 3):
         assert printed[cpu] == said
+
+
+@pytest.mark.limit(200)
+def test_files_of_a_volume(tmp_path: Path) -> None:
+    """processes share what one has opened in a volume as on Linux: its offset, O_APPEND, and locks of the file and of
+    ranges, which end with their holder, also where that is killed; what was killed within a request leaves nothing"""
+    folders = {name: tmp_path / name for name in ("linux", "skerry")}
+    for folder in folders.values():
+        folder.mkdir()
+    said = subprocess.run([SHARING_LINUX, folders["linux"]], check=True, capture_output=True,
+                          text=True).stdout.splitlines()
+    program = Program("fork-1", 1, heap=HEAP, elf=SHARING, processes=PROCESSES, barrier=False, args=("/data",),
+                      folders=(Folder(folders["skerry"], "/data"),))
+    with machine(deployment(sockets=1, network=False, programs=(program,))) as run:
+        run.wait_for(lambda: run.events.of("exit") or run.events.of("fault"), "its end")
+        assert lines(run, 1) == said
+    assert [event["status"] for event in run.events.of("exit")] == [0]
+    for name in ("offsets", "log"):
+        assert (folders["skerry"] / name).stat().st_size == (folders["linux"] / name).stat().st_size
 
 
 def test_network_of_a_family() -> None:

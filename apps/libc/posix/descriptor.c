@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include "family.h"
 #include "layer.h"
+#include "volume.h"
 
 enum { DESCRIPTORS = 16384 };
 
@@ -108,6 +109,9 @@ static void clear_at(int fd)
 	require(file && taken[fd / 64] >> (fd % 64) & 1);
 	table[fd] = 0;
 	taken[fd / 64] &= ~(1ull << (fd % 64));
+#ifdef LAYER_FAMILY
+	family_locks_closed(file);
+#endif
 	file_put(file);
 }
 
@@ -182,6 +186,31 @@ long sys_dup3(const long *a)
 	return a[0] == a[1] ? -EINVAL : duplicate_to((int)a[0], (int)a[1]);
 }
 
+#ifdef LAYER_FAMILY
+static void flags_get(struct file *file) { volume_flags_get(file); }
+static void flags_set(struct file *file) { volume_flags_set(file); }
+static bool is_locked_for_others(const struct file *file) { return volume_shared_file(file); }
+#else
+static void flags_get(struct file *file) { (void)file; }
+static void flags_set(struct file *file) { (void)file; }
+static bool is_locked_for_others(const struct file *file) { return (void)file, false; }
+static long family_range_lock(struct file *file, int command, struct flock *lock)
+{
+	return (void)file, (void)command, (void)lock, 0;
+}
+static long family_flock(struct file *file, int operation) { return (void)file, (void)operation, 0; }
+#endif
+
+/* Where there is one process, its locks never conflict. */
+static long range_lock(struct file *file, int command, struct flock *lock)
+{
+	if (is_locked_for_others(file))
+		return family_range_lock(file, command, lock);
+	if (command == F_GETLK)
+		lock->l_type = F_UNLCK;
+	return 0;
+}
+
 long sys_fcntl(const long *a)
 {
 	const uint32_t changeable = O_APPEND | O_NONBLOCK;
@@ -199,16 +228,16 @@ long sys_fcntl(const long *a)
 	case F_SETFD:
 		return 0;
 	case F_GETFL:
+		flags_get(file);
 		return file->flags;
 	case F_SETFL:
 		file->flags = (file->flags & ~changeable) | ((uint32_t)a[2] & changeable);
+		flags_set(file);
 		return 0;
 	case F_GETLK:
-		((struct flock *)a[2])->l_type = F_UNLCK;
-		return 0;
-	case F_SETLK: /* one process: its locks never conflict */
+	case F_SETLK:
 	case F_SETLKW:
-		return 0;
+		return range_lock(file, (int)a[1], (struct flock *)a[2]);
 	default:
 		return -EINVAL;
 	}
@@ -216,5 +245,7 @@ long sys_fcntl(const long *a)
 
 long sys_flock(const long *a)
 {
-	return descriptor_file((int)a[0]) ? 0 : -EBADF;
+	struct file *file = descriptor_file((int)a[0]);
+
+	return !file ? -EBADF : is_locked_for_others(file) ? family_flock(file, (int)a[1]) : 0;
 }

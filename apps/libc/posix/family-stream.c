@@ -73,8 +73,7 @@ static void update_all(const struct ring *r)
 			update(s);
 }
 
-/* Makes the processes of `places` look at their streams: those of `wake`, which may sleep, at once. */
-static void tell(uint32_t places, uint32_t wake)
+void family_tell(uint32_t places, uint32_t wake)
 {
 	for (uint32_t i = 0; i < PROCESS_MEMBERS && in_family(); i++) {
 		if (i == own_place() || !(places >> i & 1))
@@ -90,7 +89,7 @@ static void tell_readers(const struct ring *r)
 	const uint64_t ends = family_get(&r->shared->ends);
 
 	update_all(r);
-	tell(family_places(ends), (uint32_t)ends);
+	family_tell(family_places(ends), (uint32_t)ends);
 }
 
 /* `wake`: they may have waited for room. */
@@ -99,7 +98,7 @@ static void tell_writers(const struct ring *r, bool wake)
 	const uint64_t ends = family_get(&r->shared->ends);
 
 	update_all(r);
-	tell(family_places(ends), wake ? (uint32_t)(ends >> FAMILY_WRITER) : 0);
+	family_tell(family_places(ends), wake ? (uint32_t)(ends >> FAMILY_WRITER) : 0);
 }
 
 static void tell_all(const struct ring *r)
@@ -107,7 +106,7 @@ static void tell_all(const struct ring *r)
 	const uint32_t places = family_places(family_get(&r->shared->ends));
 
 	update_all(r);
-	tell(places, places);
+	family_tell(places, places);
 }
 
 bool family_stream_poll(void)
@@ -117,6 +116,8 @@ bool family_stream_poll(void)
 	family_swap(&area()->changed[own_place()], 0);
 	for (struct stream *s = streams; s; s = s->next)
 		update(s);
+	if (family_locks_waited())
+		event_notify();
 	return true;
 }
 

@@ -39,3 +39,5 @@ bool family_stream_has_peer(const struct stream *);
 
 /* Looks at what other processes did to this one's streams since the last call. Returns whether they did anything. */
 bool family_stream_poll(void);
+/* Makes the processes of `places` do that: those of `wake`, which may sleep, at once. */
+void family_tell(uint32_t places, uint32_t wake);

@@ -3,9 +3,10 @@
  * fork() and what belongs to it. The manager copies the process (skerry/process.h); this gives it the place where the
  * child begins, and sets right what in the layer is not true of a copy (family.h).
  *
- * A child has its parent's descriptors. Pipes and socket pairs are shared (family-stream.h). Files in memory are copied
- * with the rest: what one process writes the others do not see, and offsets are not shared from the fork on. The same
- * holds for event counters and memory that is mapped with MAP_SHARED.
+ * A child has its parent's descriptors. Pipes and socket pairs are shared (family-stream.h), and files of volumes, with
+ * their offsets and locks (family-volume.c, family-lock.c). Files in memory are copied with the rest: what one process
+ * writes the others do not see, and offsets are not shared from the fork on. The same holds for event counters and
+ * memory that is mapped with MAP_SHARED.
  *
  * The network is the first process's alone: a child runs none of it, and cannot reach the sockets that it inherits.
  *
@@ -43,6 +44,7 @@ static void child_begin(const struct thread *self)
 	platform_forked();
 	malloc_forked(index == 0);
 	event_forked();
+	family_locks_forked();
 	descriptors_forked();
 	signal_forked(index);
 	random_forked();
@@ -113,6 +115,7 @@ long sys_fork(const long *a)
 	layer_lock();
 	family_signals_start();
 	event_leave();
+	volumes_fork();
 	const long result = fork_here(ids);
 	if (!result) {
 		process_id = ids[0];

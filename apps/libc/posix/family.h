@@ -35,6 +35,19 @@ void family_streams_uncount(void);
 void family_streams_close(void);
 bool socket_is_pair(const struct file *);
 
+/* family-volume.c: before a fork, so that the child can use volumes. */
+void volumes_fork(void);
+/* family-lock.c: fcntl() and flock() of a file that processes share (volume_shared_file()). 0 or an error. */
+struct flock;
+long family_range_lock(struct file *, int command, struct flock *);
+long family_flock(struct file *, int operation);
+/* A descriptor of a file is closed, and with it this process's locks by fcntl(). */
+void family_locks_closed(const struct file *);
+/* Makes those look that wait for locks: one has been given up. */
+void family_locks_changed(void);
+bool family_locks_waited(void); /* threads of this process wait for some */
+void family_locks_forked(void);
+
 /* Returns an end for the manager: `code` as in exit_group(), or the signal that ends the process. */
 int family_status(int code);
 void family_ends_by(int number);

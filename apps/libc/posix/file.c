@@ -9,6 +9,14 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include "layer.h"
+#include "volume.h"
+
+/* A file's offset stays as it is for other processes while a transfer uses one of its own. */
+#ifdef LAYER_FAMILY
+static void offset_apart(struct file *file, bool apart) { volume_apart(file, apart); }
+#else
+static void offset_apart(struct file *file, bool apart) { (void)file, (void)apart; }
+#endif
 
 int file_wait(struct file *file, uint32_t events, uint64_t deadline)
 {
@@ -184,12 +192,14 @@ static long at_offset(const long *a, long (*transfer)(const long *))
 		return -EBADF;
 	if (!file->ops->seek)
 		return -ESPIPE;
+	offset_apart(file, true);
 	off_t before = file->ops->seek(file, 0, SEEK_CUR);
-	off_t offset = file->ops->seek(file, a[3], SEEK_SET);
-	if (offset < 0)
-		return offset;
-	long result = transfer(a);
-	file->ops->seek(file, before, SEEK_SET);
+	long result = file->ops->seek(file, a[3], SEEK_SET);
+	if (result >= 0) {
+		result = transfer(a);
+		file->ops->seek(file, before, SEEK_SET);
+	}
+	offset_apart(file, false);
 	return result;
 }
 
@@ -206,11 +216,13 @@ static ssize_t send_from(struct file *out, struct file *in, off_t at, size_t cou
 
 	while (done < count) {
 		const size_t size = count - done < sizeof(piece) ? count - done : sizeof(piece);
+		offset_apart(in, true);
 		const off_t before = in->ops->seek(in, 0, SEEK_CUR);
 
 		in->ops->seek(in, at + (off_t)done, SEEK_SET);
 		ssize_t n = in->ops->read(in, piece, size);
 		in->ops->seek(in, before, SEEK_SET);
+		offset_apart(in, false);
 		if (n > 0)
 			n = file_writev(out, &(struct iovec){ piece, (size_t)n }, 1, false);
 		if (n <= 0)

@@ -28,7 +28,7 @@ enum {
 
 _Static_assert(SLOT_LOCK + THREADS_MAX <= PROCESS_SLOT_VOLUME_ANSWER, "each thread has its slots");
 #ifdef LAYER_FAMILY
-_Static_assert((int)SLOT_LOCK <= (int)PROCESS_SLOT_MEMBER_WAKE, "slots of other processes are not the threads'");
+_Static_assert((int)SLOT_LOCK <= (int)PROCESS_SLOT_VOLUME_TURN, "what processes share is not the threads'");
 #endif
 _Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0,
                "whole frames");
@@ -462,6 +462,9 @@ void platform_signal_member(uint32_t place)
 	require(place < platform_info()->places);
 	notification_signal(PROCESS_SLOT_MEMBER_WAKE + place);
 }
+
+void platform_volume_turn(unsigned volume) { notification_signal(PROCESS_SLOT_VOLUME_TURN + volume); }
+void platform_volume_turn_wait(unsigned volume) { notification_wait(PROCESS_SLOT_VOLUME_TURN + volume, 0, 0); }
 
 int platform_kill(int64_t target, unsigned number, int code, uint64_t value, bool *self)
 {

@@ -88,6 +88,9 @@ struct child_end {
 int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid);
 /* Signals PLATFORM_NET of the process at this place of the family; nothing happens where there is none. */
 void platform_signal_member(uint32_t place);
+/* Ends the sleep of one process that waits until it may use the volume, or the next one's; the sleep. */
+void platform_volume_turn(unsigned volume);
+void platform_volume_turn_wait(unsigned volume);
 int platform_child(uint64_t pid, uint64_t group, bool wait, struct child_end *end);
 /* *self: the caller is one of those that are named, and was left out. */
 int platform_kill(int64_t target, unsigned number, int code, uint64_t value, bool *self);

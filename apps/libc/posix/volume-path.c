@@ -96,7 +96,8 @@ static char *path_copy(const struct place *there)
 	return path;
 }
 
-long volume_open(const struct place *there, int flags, uint32_t mode, struct file **out)
+static long open_there(const struct place *there, int flags, uint32_t mode, struct family_file *shared,
+                       struct file **out)
 {
 	struct file_request request = { .operation = FILE_OPEN, .flags = open_flags(flags),
 		                        .mode = mode & 0777 & ~UMASK };
@@ -115,10 +116,21 @@ long volume_open(const struct place *there, int flags, uint32_t mode, struct fil
 		return error;
 	if (S_ISDIR(answer.file.mode) && !(path = path_copy(there)))
 		return close_handle(there->volume, answer.handle, -ENOMEM);
-	error = volume_file_make(there->volume, answer.handle, flags, path, out);
+	error = volume_file_make(there->volume, &answer, flags, path, shared, out);
 	if (error)
 		layer_free(path);
 	return error ? close_handle(there->volume, answer.handle, (int)error) : 0;
+}
+
+long volume_open(const struct place *there, int flags, uint32_t mode, struct file **out)
+{
+	struct family_file *shared;
+
+	VOLUME_TURN(there->volume);
+	long error = volume_file_begin(&shared);
+	if (!error && (error = open_there(there, flags, mode, shared, out)))
+		volume_file_undo(there->volume, shared);
+	return error;
 }
 
 long volume_stat(const struct place *there, struct stat *st)
@@ -126,8 +138,9 @@ long volume_stat(const struct place *there, struct stat *st)
 	struct file_request request = { .operation = FILE_STAT };
 	struct file_answer answer;
 	bool directory;
-	long error = begin(there, &request, &directory);
 
+	VOLUME_TURN(there->volume);
+	long error = begin(there, &request, &directory);
 	if (!error)
 		error = volume_ask(there->volume, &request, &answer);
 	if (error)
@@ -148,8 +161,9 @@ long volume_mkdir(const struct place *there, uint32_t mode)
 {
 	struct file_request request = { .operation = FILE_MAKE, .mode = mode & 0777 & ~UMASK };
 	bool directory;
-	const long error = begin(there, &request, &directory);
 
+	VOLUME_TURN(there->volume);
+	const long error = begin(there, &request, &directory);
 	return error ? error : volume_ask(there->volume, &request, 0);
 }
 
@@ -157,8 +171,9 @@ long volume_unlink(const struct place *there, bool directory)
 {
 	struct file_request request = { .operation = FILE_REMOVE, .flags = directory ? FILE_DIRECTORY : 0 };
 	bool slash;
-	const long error = begin(there, &request, &slash);
 
+	VOLUME_TURN(there->volume);
+	const long error = begin(there, &request, &slash);
 	if (error)
 		return error;
 	if (!directory && !request.path_size) /* the mount point */
@@ -173,6 +188,7 @@ long volume_rename(const struct place *from, const struct place *to)
 
 	if (from->volume != to->volume)
 		return -EXDEV;
+	VOLUME_TURN(from->volume);
 	const long error = begin(from, &request, &directory);
 	if (error)
 		return error;
@@ -184,8 +200,9 @@ long volume_rename(const struct place *from, const struct place *to)
 static long set_place(const struct place *there, struct file_request *request)
 {
 	bool directory;
-	const long error = begin(there, request, &directory);
 
+	VOLUME_TURN(there->volume);
+	const long error = begin(there, request, &directory);
 	request->operation = FILE_SET;
 	return error ? error : volume_ask(there->volume, request, 0);
 }
@@ -242,8 +259,9 @@ long volume_statfs(unsigned volume, struct statfs *s)
 {
 	struct file_request request = { .operation = FILE_SPACE, .handle = FILE_NO_HANDLE };
 	struct file_answer answer;
-	const long error = volume_data(volume) ? volume_ask(volume, &request, &answer) : -EIO;
 
+	VOLUME_TURN(volume);
+	const long error = volume_data(volume) ? volume_ask(volume, &request, &answer) : -EIO;
 	if (error)
 		return error;
 	*s = (struct statfs){ .f_type = V9FS_MAGIC, .f_bsize = answer.space.block_size,

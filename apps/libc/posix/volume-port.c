@@ -5,10 +5,31 @@
 #include "platform.h"
 #include "volume.h"
 
+#ifndef LAYER_FAMILY
 static struct {
 	bool greeted;   /* the server has forgotten a former life */
 	uint64_t asked; /* number of the last request */
 } state[PROCESS_MAX_VOLUMES];
+
+static bool is_greeted(unsigned volume) { return state[volume - 1].greeted; }
+static void set_greeted(unsigned volume, bool greeted) { state[volume - 1].greeted = greeted; }
+static uint64_t last_asked(unsigned volume) { return state[volume - 1].asked; }
+static void set_asked(unsigned volume, uint64_t number) { state[volume - 1].asked = number; }
+static void set_opening(unsigned volume, uint64_t number) { (void)volume, (void)number; }
+static uint64_t volume_life(void) { return platform_info()->life; }
+#else
+static struct family_volume alone[PROCESS_MAX_VOLUMES]; /* of a program that is one process */
+
+static struct family_volume *state_of(unsigned volume)
+{
+	return volume_is_shared() ? volume_shared(volume) : &alone[volume - 1];
+}
+static bool is_greeted(unsigned volume) { return family_get(&state_of(volume)->greeted); }
+static void set_greeted(unsigned volume, bool greeted) { family_set(&state_of(volume)->greeted, greeted); }
+static uint64_t last_asked(unsigned volume) { return family_get(&state_of(volume)->asked); }
+static void set_asked(unsigned volume, uint64_t number) { family_set(&state_of(volume)->asked, number); }
+static void set_opening(unsigned volume, uint64_t number) { family_set(&state_of(volume)->opening, number); }
+#endif
 
 static struct file_port *port_of(unsigned volume)
 {
@@ -17,20 +38,32 @@ static struct file_port *port_of(unsigned volume)
 }
 
 /* Waits until the server has answered or ended. A signal that is late ends a wait early: so look again. */
+static bool wait_for_answer(unsigned volume, uint64_t number)
+{
+	struct file_port *port = port_of(volume);
+
+	while (!file_port_is_answered(port, number)) {
+		if (atomic_load_explicit(&port->gone, memory_order_acquire))
+			return false;
+		platform_volume_wait(volume - 1);
+	}
+	return true;
+}
+
 static long exchange(unsigned volume, struct file_request *request, struct file_answer *answer)
 {
 	struct file_port *port = port_of(volume);
-	const uint64_t number = ++state[volume - 1].asked;
+	const uint64_t number = last_asked(volume) + 1;
 
-	request->life = platform_info()->life;
+	request->life = volume_life();
 	memcpy(&port->request, request, sizeof(*request));
+	if (request->operation == FILE_OPEN)
+		set_opening(volume, number);
+	set_asked(volume, number);
 	file_port_ask(port, number);
 	platform_volume_ask(volume - 1);
-	while (!file_port_is_answered(port, number)) {
-		if (atomic_load_explicit(&port->gone, memory_order_acquire))
-			return -EIO;
-		platform_volume_wait(volume - 1);
-	}
+	if (!wait_for_answer(volume, number))
+		return -EIO;
 	memcpy(answer, &port->answer, sizeof(*answer));
 	return answer->status > 0 || answer->status < -4095 ? -EIO : answer->status;
 }
@@ -40,9 +73,10 @@ static long greet(unsigned volume)
 	struct file_request hello = { .operation = FILE_HELLO, .handle = FILE_PORT_VERSION };
 	struct file_answer answer;
 
-	state[volume - 1].asked = platform_info()->life;
+	if (last_asked(volume) < volume_life())
+		set_asked(volume, volume_life());
 	const long error = exchange(volume, &hello, &answer);
-	state[volume - 1].greeted = !error;
+	set_greeted(volume, !error);
 	return error;
 }
 
@@ -50,7 +84,7 @@ long volume_ask(unsigned volume, struct file_request *request, struct file_answe
 {
 	struct file_answer own;
 
-	require(layer_is_locked() && state[volume - 1].greeted);
+	require(layer_is_locked() && is_greeted(volume));
 	return exchange(volume, request, answer ? answer : &own);
 }
 
@@ -58,5 +92,29 @@ long volume_ask(unsigned volume, struct file_request *request, struct file_answe
 char *volume_data(unsigned volume)
 {
 	require(layer_is_locked());
-	return state[volume - 1].greeted || !greet(volume) ? file_port_data(port_of(volume)) : 0;
+	return is_greeted(volume) || !greet(volume) ? file_port_data(port_of(volume)) : 0;
 }
+
+#ifdef LAYER_FAMILY
+
+/* A number that its process could not pass on before it ended is no request. */
+static bool is_asked(unsigned volume)
+{
+	return last_asked(volume) && file_port_asked(port_of(volume)) == last_asked(volume);
+}
+
+void volume_settle(unsigned volume)
+{
+	if (is_asked(volume))
+		wait_for_answer(volume, last_asked(volume));
+}
+
+bool volume_last_answer(unsigned volume, struct file_answer *answer)
+{
+	if (!is_asked(volume) || !file_port_is_answered(port_of(volume), last_asked(volume)))
+		return false;
+	memcpy(answer, &port_of(volume)->answer, sizeof(*answer));
+	return !answer->status;
+}
+
+#endif

@@ -13,9 +13,76 @@ struct volume_file {
 	bool synchronous;  /* O_SYNC, O_DSYNC */
 	char *path;        /* of a directory */
 	uint64_t position; /* of a directory: the cookie of the last entry that was given */
+#ifdef LAYER_FAMILY
+	struct family_file *shared; /* has the position and the flags; null: the program is one process */
+	bool apart;                 /* `position` is used all the same: volume_apart() */
+#endif
 };
 
 static struct volume_file *volume_file_of(struct file *file) { return (struct volume_file *)file; }
+
+#ifdef LAYER_FAMILY
+
+static bool has_shared_position(const struct volume_file *f) { return f->shared && !f->apart; }
+
+static uint64_t position_of(const struct volume_file *f)
+{
+	return has_shared_position(f) ? family_get(&f->shared->position) : f->position;
+}
+
+static uint64_t position_set(struct volume_file *f, uint64_t position)
+{
+	if (has_shared_position(f))
+		family_set(&f->shared->position, position);
+	else
+		f->position = position;
+	return position;
+}
+
+static bool appends(const struct volume_file *f)
+{
+	return (f->shared ? family_get(&f->shared->flags) : f->file.flags) & O_APPEND;
+}
+
+struct family_file *volume_shared_file(const struct file *file)
+{
+	return volume_is_file(file) ? ((const struct volume_file *)file)->shared : 0;
+}
+
+void volume_apart(struct file *file, bool apart)
+{
+	if (!volume_shared_file(file))
+		return;
+	struct volume_file *f = volume_file_of(file);
+
+	require(f->apart != apart);
+	f->position = position_of(f);
+	f->apart = apart;
+}
+
+void volume_flags_get(struct file *file)
+{
+	const struct family_file *shared = volume_shared_file(file);
+
+	if (shared)
+		file->flags = (file->flags & O_ACCMODE) | (uint32_t)family_get(&shared->flags);
+}
+
+void volume_flags_set(struct file *file)
+{
+	struct family_file *shared = volume_shared_file(file);
+
+	if (shared)
+		family_set(&shared->flags, file->flags & ~(uint32_t)O_ACCMODE);
+}
+
+#else
+
+static uint64_t position_of(const struct volume_file *f) { return f->position; }
+static uint64_t position_set(struct volume_file *f, uint64_t position) { return f->position = position; }
+static bool appends(const struct volume_file *f) { return f->file.flags & O_APPEND; }
+
+#endif
 
 static struct file_request request_of(const struct volume_file *f, enum file_operation operation)
 {
@@ -27,23 +94,24 @@ static size_t piece_of(size_t size) { return size < FILE_PORT_MOST ? size : FILE
 static ssize_t read_file(struct file *file, void *buffer, size_t size)
 {
 	struct volume_file *f = volume_file_of(file);
-	const char *data = volume_data(f->volume);
 	size_t done = 0;
 
+	VOLUME_TURN(f->volume);
+	const char *data = volume_data(f->volume);
 	if (!data)
 		return -EIO;
 	while (done < size) {
 		struct file_request request = request_of(f, FILE_READ);
 		struct file_answer answer;
 
-		request.offset = f->position;
+		request.offset = position_of(f);
 		request.size = (uint32_t)piece_of(size - done);
 		const long error = volume_ask(f->volume, &request, &answer);
 		if (error || answer.size > request.size)
 			return done ? (ssize_t)done : error ? error : -EIO;
 		memcpy((char *)buffer + done, data, answer.size);
 		done += answer.size;
-		f->position += answer.size;
+		position_set(f, request.offset + answer.size);
 		if (answer.size < request.size)
 			break;
 	}
@@ -54,6 +122,7 @@ static long file_status(const struct volume_file *f, struct file_answer *answer)
 {
 	struct file_request request = request_of(f, FILE_STAT);
 
+	VOLUME_TURN(f->volume);
 	return volume_data(f->volume) ? volume_ask(f->volume, &request, answer) : -EIO;
 }
 
@@ -63,6 +132,7 @@ static int sync_file(struct file *file, bool data_only)
 	struct file_request request = request_of(f, FILE_SYNC);
 
 	request.flags = data_only ? FILE_DATA_ONLY : 0;
+	VOLUME_TURN(f->volume);
 	return volume_data(f->volume) ? (int)volume_ask(f->volume, &request, 0) : -EIO;
 }
 
@@ -75,13 +145,13 @@ static ssize_t write_piece(struct volume_file *f, const char *bytes, size_t size
 
 	if (!data)
 		return -EIO;
-	request.offset = f->position;
+	request.offset = position_of(f);
 	request.size = (uint32_t)piece_of(size);
 	memcpy(data, bytes, request.size);
 	const long error = volume_ask(f->volume, &request, &answer);
 	if (error || !answer.size || answer.size > request.size)
 		return error ? error : -EIO;
-	f->position += answer.size;
+	position_set(f, request.offset + answer.size);
 	return (ssize_t)answer.size;
 }
 
@@ -91,11 +161,12 @@ static ssize_t write_file(struct file *file, const void *buffer, size_t size)
 	struct file_answer answer;
 	size_t done = 0;
 
-	if (file->flags & O_APPEND) { /* nobody else in the machine writes to the volume */
+	VOLUME_TURN(f->volume);
+	if (appends(f)) { /* no other program in the machine writes to the volume */
 		const long error = file_status(f, &answer);
 		if (error)
 			return error;
-		f->position = answer.file.size;
+		position_set(f, answer.file.size);
 	}
 	while (done < size) {
 		const ssize_t n = write_piece(f, (const char *)buffer + done, size - done);
@@ -115,13 +186,14 @@ static off_t seek_file(struct file *file, off_t offset, int whence)
 
 	if (whence < SEEK_SET || whence > SEEK_END)
 		return -EINVAL;
+	VOLUME_TURN(f->volume);
 	const long error = whence == SEEK_END ? file_status(f, &answer) : 0;
 	if (error)
 		return error;
-	const off_t base = whence == SEEK_SET ? 0 : (off_t)(whence == SEEK_CUR ? f->position : answer.file.size);
+	const off_t base = whence == SEEK_SET ? 0 : (off_t)(whence == SEEK_CUR ? position_of(f) : answer.file.size);
 	if (__builtin_add_overflow(base, offset, &result))
 		return -EOVERFLOW;
-	return result < 0 ? -EINVAL : (off_t)(f->position = (uint64_t)result);
+	return result < 0 ? -EINVAL : (off_t)position_set(f, (uint64_t)result);
 }
 
 static struct timespec timespec_of(const struct file_time *t)
@@ -160,6 +232,7 @@ long volume_file_set(struct file *file, struct file_request *request)
 
 	request->operation = FILE_SET;
 	request->handle = f->handle;
+	VOLUME_TURN(f->volume);
 	return volume_data(f->volume) ? volume_ask(f->volume, request, 0) : -EIO;
 }
 
@@ -198,13 +271,15 @@ static ssize_t directory_entries(struct file *file, void *buffer, size_t size)
 {
 	struct volume_file *f = volume_file_of(file);
 	struct file_request request = request_of(f, FILE_LIST);
-	const char *data = volume_data(f->volume);
 	struct file_answer answer;
+	uint64_t cookie = 0;
 	size_t held = 0;
 
+	VOLUME_TURN(f->volume);
+	const char *data = volume_data(f->volume);
 	if (!data)
 		return -EIO;
-	request.offset = f->position;
+	request.offset = position_of(f);
 	request.size = (uint32_t)piece_of(size); /* an entry is never larger here than there */
 	const long error = volume_ask(f->volume, &request, &answer);
 	if (error || answer.size > request.size)
@@ -213,9 +288,10 @@ static ssize_t directory_entries(struct file *file, void *buffer, size_t size)
 		uint16_t step;
 
 		memcpy(&step, data + at + offsetof(struct file_entry, size), sizeof(step));
-		const size_t length = put_entry((char *)buffer + held, data + at, answer.size - at, &f->position);
+		const size_t length = put_entry((char *)buffer + held, data + at, answer.size - at, &cookie);
 		if (!length || step < length)
 			return -EIO;
+		position_set(f, cookie);
 		held += length;
 		at += step;
 	}
@@ -230,13 +306,29 @@ static bool map_file(struct file *file, off_t offset, size_t size, const void **
 	return false;
 }
 
-static void close_file(struct file *file)
+static void close_handle(const struct volume_file *f)
 {
-	struct volume_file *f = volume_file_of(file);
 	struct file_request request = request_of(f, FILE_CLOSE);
 
 	if (volume_data(f->volume))
 		volume_ask(f->volume, &request, 0);
+}
+
+static void close_file(struct file *file)
+{
+	struct volume_file *f = volume_file_of(file);
+
+	{
+		VOLUME_TURN(f->volume);
+#ifdef LAYER_FAMILY
+		if (volume_file_end(f->shared)) {
+			close_handle(f);
+			volume_file_free(f->shared);
+		}
+#else
+		close_handle(f);
+#endif
+	}
 	layer_free(f->path);
 	layer_free(f);
 }
@@ -262,7 +354,8 @@ const char *volume_directory(const struct file *file)
 	return volume_is_file(file) ? ((const struct volume_file *)file)->path : 0;
 }
 
-int volume_file_make(unsigned volume, uint32_t handle, int flags, char *path, struct file **out)
+int volume_file_make(unsigned volume, const struct file_answer *opened, int flags, char *path,
+                     struct family_file *shared, struct file **out)
 {
 	struct volume_file *f = layer_allocate(sizeof(*f));
 
@@ -271,9 +364,16 @@ int volume_file_make(unsigned volume, uint32_t handle, int flags, char *path, st
 	file_init(&f->file, &volume_ops, (uint32_t)flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
 	f->file.ready = ALWAYS_READY;
 	f->volume = volume;
-	f->handle = handle;
+	f->handle = opened->handle;
 	f->synchronous = flags & (O_SYNC | O_DSYNC);
 	f->path = path;
+#ifdef LAYER_FAMILY
+	f->shared = shared;
+	if (shared)
+		volume_file_served(volume, shared, opened, flags & (O_APPEND | O_NONBLOCK));
+#else
+	(void)shared;
+#endif
 	*out = &f->file;
 	return 0;
 }

@@ -14,7 +14,51 @@
 
 struct statfs;
 
-/* volume-port.c. A request begins with this: the data area, where its paths and data are stored. Null: no server. */
+/*
+ * family-volume.c: in programs that fork all processes use the same ports. VOLUME_TURN: other processes' requests wait
+ * until the end of the block; blocks may be nested, and each use of a port is in one.
+ */
+#ifdef LAYER_FAMILY
+#include <skerry/family_area.h>
+void volume_enter(unsigned volume);
+void volume_leave(unsigned volume);
+static inline void volume_leave_at(const unsigned *volume) { volume_leave(*volume); }
+#define VOLUME_TURN(number) \
+	__attribute__((cleanup(volume_leave_at))) const unsigned turn_of = (volume_enter(number), (number))
+
+bool volume_is_shared(void); /* the program may be several processes */
+struct family_volume *volume_shared(unsigned volume);
+uint64_t volume_life(void); /* of requests */
+/* volume-port.c: returns when the server has answered all requests, or has ended. */
+void volume_settle(unsigned volume);
+/* Stores the answer to the last request. False: it was an error, or there was none. */
+bool volume_last_answer(unsigned volume, struct file_answer *);
+
+/* Takes a description for a file that will be opened; null where the program is one process. Returns 0 or -ENFILE. */
+int volume_file_begin(struct family_file **);
+/* The server has opened it; in the same turn as that. */
+void volume_file_served(unsigned volume, struct family_file *, const struct file_answer *, int flags);
+void volume_file_undo(unsigned volume, struct family_file *); /* it was not opened */
+/* Gives it up. Returns whether it was the last process to have it: it closes the handle, and frees the description. */
+bool volume_file_end(struct family_file *);
+void volume_file_free(struct family_file *);
+
+/* volume.c: the description of an open file; null: it is no file of a volume, or the program is one process. */
+struct family_file *volume_shared_file(const struct file *);
+/* Until it is called with false, transfers and seeks use an offset of their own, which begins as the file's. */
+void volume_apart(struct file *, bool apart);
+/* file->flags become those that all processes have set, or the other way round. */
+void volume_flags_get(struct file *);
+void volume_flags_set(struct file *);
+#else
+struct family_file;
+#define VOLUME_TURN(number) ((void)0)
+static inline int volume_file_begin(struct family_file **file) { return *file = 0, 0; }
+static inline void volume_file_undo(unsigned volume, struct family_file *file) { (void)volume, (void)file; }
+#endif
+
+/* volume-port.c. A request begins with this: the data area, where its paths and data are stored. Null: no server. In a
+ * VOLUME_TURN. */
 char *volume_data(unsigned volume);
 /* Asks. 0 or a negative errno; -EIO for ever once the server has ended. `answer` may be null. After volume_data(). */
 long volume_ask(unsigned volume, struct file_request *, struct file_answer *);
@@ -46,6 +90,7 @@ const char *volume_directory(const struct file *);
 long volume_file_set(struct file *, struct file_request *); /* FILE_SET */
 void volume_status(unsigned volume, const struct file_status *, struct stat *);
 /* Opens what the server has opened. `path`: of a directory, which becomes the file's own; null: no directory. */
-int volume_file_make(unsigned volume, uint32_t handle, int flags, char *path, struct file **);
+int volume_file_make(unsigned volume, const struct file_answer *, int flags, char *path, struct family_file *shared,
+                     struct file **);
 /* Sets which times count, as utimensat() has them; null: now. 0 or -EINVAL. */
 int volume_times(struct file_request *, const struct timespec *times);

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "ports.h"
 #include "root.h"
+#include "volumes.h"
 #include "vspace.h"
 
 static struct area {
@@ -91,6 +92,7 @@ void area_left(uint32_t application, uint32_t place)
 	for (uint32_t i = 0; i < map->application[application].processes; i++)
 		if (places >> i & 1)
 			notification_signal((uint64_t)wake_of(application, i));
+	volumes_left(application);
 }
 
 void area_forget(uint32_t application) { area[application] = (struct area){ 0 }; }

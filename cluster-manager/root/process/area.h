@@ -19,7 +19,7 @@ int area_make(uint32_t application, struct process *p, struct process_info *info
 int area_give(uint32_t application, uint32_t place, struct process *p, struct process_info *info);
 /* Gives the child, which does not run yet, all ends of rings that its parent has. */
 void area_inherit(uint32_t application, uint32_t from, uint32_t to);
-/* Takes the ends of the process at `place`, whose threads are stopped, and wakes those that shared a ring with it. */
+/* Takes what the process at `place` has, whose threads are stopped, and wakes those that shared something with it. */
 void area_left(uint32_t application, uint32_t place);
 /* Forgets what memory_return() takes back when the first process has ended. */
 void area_forget(uint32_t application);

@@ -17,6 +17,7 @@
 #include "signs.h"
 #include "slots.h"
 #include "split.h"
+#include "volumes.h"
 #include "vspace.h"
 
 enum { FIRST_PID = 1, CHILDREN = PROCESS_MEMBERS - 1, FAMILIES = OWNERS_CHILDREN / CHILDREN };
@@ -433,10 +434,13 @@ static int fork_build(struct family *f, uint32_t application, unsigned from, uns
 		return error;
 	*step = "files";
 	process_describe(application, core, &info);
-	info.cwd = p->cwd = process_at(application, from)->cwd; /* in its copy of the stack */
+	info.cwd = p->cwd = process_at(application, from)->cwd; /* in its copy of the stack, as the next ones are */
+	info.volumes = p->volumes = process_at(application, from)->volumes;
 	error = files_attach(a, p, &info);
 	if (!error)
 		error = area_give(application, to, p, &info);
+	if (!error)
+		error = volumes_attach(application, p, &info);
 	if (!error)
 		error = process_map_info(&info, p->vspace);
 	return error ? error : process_thread(p, application, core, step);

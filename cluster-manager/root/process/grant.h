@@ -13,7 +13,7 @@ struct process {
 	int own_memory;        /* the untyped whose child is the program's own */
 	bool started;
 	uint64_t memory;       /* bytes it was given, with what it is promised */
-	uint64_t cwd;          /* of its information page */
+	uint64_t cwd, volumes; /* of its information page */
 	struct promise stack, heap;
 	struct promise_table touched;
 	struct memory_reserve tables; /* page tables of the heap's steps that may be split, as many as may be */

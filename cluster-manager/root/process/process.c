@@ -280,6 +280,7 @@ static int process_build(struct process *p, uint32_t application, struct thread_
 	if (error)
 		return error;
 	p->cwd = info.cwd;
+	p->volumes = info.volumes;
 	error = process_attach(p, application, &info, step);
 	if (error)
 		return error;

@@ -186,6 +186,10 @@ int area_give(uint32_t application, uint32_t place, struct process *p, struct pr
 {
 	return (void)application, (void)place, (void)p, (void)info, next_error();
 }
+int volumes_attach(uint32_t application, struct process *p, struct process_info *info)
+{
+	return (void)application, (void)p, (void)info, next_error();
+}
 void area_inherit(uint32_t application, uint32_t from, uint32_t to) { (void)application, (void)from, ends |= 1u << to; }
 void area_left(uint32_t application, uint32_t place) { (void)application, ends &= ~(1u << place); }
 struct shield *process_shield(uint32_t of) { return (void)of, NULL; }

@@ -20,6 +20,7 @@ static struct file_port_state {
 	int frames; /* first slot; 0: there is no port yet */
 	int head;   /* the first page once more, for the manager's window */
 	int answer; /* notification that the server raises */
+	int turn;   /* the same, that processes of a family raise for each other; 0: the program is one process */
 } port[MAP_MAX_APPLICATIONS];
 
 static int port_make(struct file_port_state *p)
@@ -49,6 +50,19 @@ static int port_map(uint32_t server, const struct process *process, uint32_t ind
 	return frames < 0 ? frames : vspace_map_range(process->vspace, frames, FRAMES, SIZE_4K,
 						      PROCESS_VOLUMES_VADDR + (uint64_t)index * FILE_PORT_SIZE,
 						      RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+}
+
+/* Makes the notification that processes of a family wait on for their turn, unless it is there. */
+static int turn_make(struct file_port_state *p, uint32_t core)
+{
+	if (p->turn)
+		return 0;
+	const uint32_t before = owner_set(OWNER_MANAGER);
+	const int turn = memory_object(OBJECT_NOTIFICATION, 0);
+	owner_set(before);
+	if (turn > 0)
+		p->turn = turn;
+	return turn < 0 ? turn : home_set(ROOT_SLOT_CNODE, (uint64_t)turn, core);
 }
 
 /* Stores whether the server of a port has ended. */
@@ -82,7 +96,10 @@ static int attach_volume(uint32_t server, const struct process *process, uint32_
 	if (!error)
 		error = process_give_badged(process, PROCESS_SLOT_VOLUME_WAKE + index, ports_wake(server), RIGHT_WRITE,
 					    PORT_BADGE);
-	return error;
+	if (error || map->application[map->application[server].volume_of].processes == 1)
+		return error;
+	error = turn_make(&port[server], core);
+	return error ? error : process_give(process, PROCESS_SLOT_VOLUME_TURN + index, port[server].turn);
 }
 
 int volumes_attach(uint32_t application, struct process *process, struct process_info *info)
@@ -95,6 +112,13 @@ int volumes_attach(uint32_t application, struct process *process, struct process
 		error = attach_volume(map_named(map, &a->volumes, info->volume_count), process, info->volume_count,
 				      info->core);
 	return error;
+}
+
+void volumes_left(uint32_t application)
+{
+	const struct map_list *volumes = &map->application[application].volumes;
+	for (uint32_t i = 0; i < map_named_count(volumes); i++)
+		notification_signal((uint64_t)port[map_named(map, volumes, i)].turn);
 }
 
 void volumes_ended(uint32_t application)

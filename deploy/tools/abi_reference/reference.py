@@ -20,7 +20,7 @@ GROUPS = {
          "map_limits", "cluster_map"],
     ),
     "The network": (LIBRARY, ["port", "bell", "socket_port", "socket_address", "posix"]),
-    "Processes that fork": (LIBRARY, ["family_area"]),
+    "Processes that fork": (LIBRARY, ["family_area", "family_files", "family_word"]),
     "Volumes": (LIBRARY, ["file_port"]),
 }
 # Headers that programs of this tree share at compile time only.

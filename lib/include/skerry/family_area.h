@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory that all processes of a family share (`processes` in the map; process.h), at PROCESS_FAMILY_VADDR in each
- * of them: rings of bytes for pipes and socket pairs. Rings are not copied at a fork: a ring's `ends` has a bit for
- * each process that reads, and one for each that writes. The manager sets a child's bits when it is forked, and takes
- * those of a process that has ended, however it ended.
+ * of them: open files of volumes (family_files.h), and rings of bytes for pipes and socket pairs. Rings are not copied
+ * at a fork: a ring's `ends` has a bit for each process that reads, and one for each that writes. The manager sets a
+ * child's bits when it is forked, and takes those of a process that has ended, however it ended.
  *
  * A process changes a ring under its lock, which names the place of its holder. A transfer copies the bytes first and
  * stores `head` or `tail` last, so a process that ends within a transfer has made none: the manager frees its lock, and
@@ -17,15 +17,15 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
+#include <skerry/family_files.h>
+#include <skerry/family_word.h>
 #include <skerry/process.h>
 
 enum {
 	FAMILY_AREA_SIZE = 0x200000,
 	FAMILY_RING_SIZE = 16384,
-	FAMILY_RINGS = FAMILY_AREA_SIZE / FAMILY_RING_SIZE - 1, /* the first ring's place has what is below */
+	FAMILY_RINGS = FAMILY_AREA_SIZE / FAMILY_RING_SIZE - 3, /* the first rings' places have what is below */
 	FAMILY_WRITER = 32, /* the first place's bit as a writer in `ends`; as a reader: 0 */
 };
 enum { FAMILY_LOOK = 1, FAMILY_RUNG = 2 };            /* in `changed`: the second when it was signalled, too */
@@ -42,23 +42,12 @@ struct family_ring {
 struct family_area {
 	_Atomic uint64_t changed[FAMILY_WRITER]; /* by place */
 	struct family_ring ring[FAMILY_RINGS];
+	_Alignas(64) struct family_files files;
 	_Alignas(FAMILY_RING_SIZE) char bytes[FAMILY_RINGS][FAMILY_RING_SIZE];
 };
 _Static_assert(sizeof(struct family_ring) == 64, "one cache line");
 _Static_assert(sizeof(struct family_area) == FAMILY_AREA_SIZE, "one frame of 2 MiB");
 _Static_assert((int)PROCESS_MEMBERS <= (int)FAMILY_WRITER, "a bit for each process");
-
-/* Accesses of processes to shared words: all of them are in one order, the same for all processes. */
-static inline uint64_t family_get(const _Atomic uint64_t *at) { return atomic_load(at); }
-static inline void family_set(_Atomic uint64_t *at, uint64_t value) { atomic_store(at, value); }
-static inline uint64_t family_or(_Atomic uint64_t *at, uint64_t bits) { return atomic_fetch_or(at, bits); }
-static inline uint64_t family_and(_Atomic uint64_t *at, uint64_t bits) { return atomic_fetch_and(at, bits); }
-static inline uint64_t family_swap(_Atomic uint64_t *at, uint64_t value) { return atomic_exchange(at, value); }
-/* Returns whether it was `old`, and is `value` now. */
-static inline bool family_replace(_Atomic uint64_t *at, uint64_t old, uint64_t value)
-{
-	return atomic_compare_exchange_strong(at, &old, value);
-}
 
 static inline uint64_t family_reader(uint32_t place) { return 1ull << place; }
 static inline uint64_t family_writer(uint32_t place) { return 1ull << (FAMILY_WRITER + place); }
@@ -75,17 +64,18 @@ static inline void family_area_inherit(struct family_area *area, uint32_t from, 
 		if (added)
 			family_or(&area->ring[i].ends, added);
 	}
+	family_files_inherit(&area->files, from, to);
 	family_set(&area->changed[to], FAMILY_LOOK);
 }
 
 /*
  * Takes all ends and the lock of a process none of whose threads runs any more. Returns the places that are to be
- * signalled: they look at the rings that they shared with it.
+ * signalled: they look at the rings that they shared with it, or for locks of files.
  */
 static inline uint32_t family_area_leave(struct family_area *area, uint32_t place)
 {
 	const uint64_t own = family_reader(place) | family_writer(place);
-	uint32_t places = 0;
+	uint32_t places = family_files_leave(&area->files, place);
 	for (unsigned i = 0; i < FAMILY_RINGS; i++) {
 		struct family_ring *ring = &area->ring[i];
 		family_replace(&ring->lock, place + 1, 0);

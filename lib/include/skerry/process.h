@@ -76,6 +76,7 @@ enum {
 	PROCESS_SLOT_SOCKETS,  /* notification: signal to wake the other end of the socket port */
 	PROCESS_SLOT_FREE = 16,/* from here on empty up to the next ones that it has, the process's own */
 	PROCESS_SLOT_PORT_WAKE = 128, /* a switch only: port i's far end is woken through slot 128+i */
+	PROCESS_SLOT_VOLUME_TURN = 200, /* a family: notification: volume i's port is free, or a process has ended */
 	PROCESS_SLOT_MEMBER_WAKE = 208, /* a family: PROCESS_SLOT_WAKE of the process at place i is 208+i; WRITE */
 	PROCESS_SLOT_VOLUME_ANSWER = 224, /* notification: volume i has answered; READ */
 	PROCESS_SLOT_VOLUME_WAKE = 232, /* the server of volume i is woken through slot 232+i */
@@ -218,6 +219,7 @@ struct process_info {
 _Static_assert(sizeof(struct process_info) <= 4096, "one page");
 _Static_assert(PROCESS_SLOT_VOLUME_WAKE + PROCESS_MAX_VOLUMES <= PROCESS_SLOT_CABLE_WAKE &&
                PROCESS_SLOT_VOLUME_ANSWER + PROCESS_MAX_VOLUMES <= PROCESS_SLOT_VOLUME_WAKE, "a slot for each volume");
+_Static_assert(PROCESS_SLOT_VOLUME_TURN + PROCESS_MAX_VOLUMES <= PROCESS_SLOT_MEMBER_WAKE, "a slot for each volume");
 _Static_assert(PROCESS_SLOT_MEMBER_WAKE + PROCESS_MEMBERS <= PROCESS_SLOT_VOLUME_ANSWER, "a slot for each process");
 _Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNODE_BITS, "a slot for each cable");
 

@@ -32,13 +32,14 @@ def test_map(folder: Path) -> None:
     text = write_dts(planned(folder, "processes = 5"))
     assert "processes = <5>;" in text and read_dts(text).applications[-1].processes == 5
     assert "processes" not in write_dts(planned(folder, ""))
+    shared = read_dts(write_dts(planned(folder, "processes = 2\nvolume = ['.:/data']\ncpu = 1"))).applications
+    assert [(app.processes, app.volumes) for app in shared if app.volumes] == [(2, [shared[-1].name])]
 
 
 @pytest.mark.parametrize("keys,of,problem", [
     ("processes = 0", "elf = 'forks.elf'", "processes"),
     ("processes = 17", "elf = 'forks.elf'", "processes"),
     ("processes = 2\ncores = 2", "elf = 'forks.elf'", "file:6: .*this one has 'cores'"),
-    ("processes = 2\nvolume = ['.:/data']", "elf = 'forks.elf'", "file:6: .*this one has 'volume'"),
     ("processes = 2", "program = 'sleep'", "file:6: .*this one has 'program'"),
     ("processes = 2", "elf = 'single.elf'", "file:6: .*single.elf is linked for one process; `skerry cc --processes`"),
     ("processes = 2", "elf = 'wide.elf'", "file:6: .*wide.elf is linked for one process"),
