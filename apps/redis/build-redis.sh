@@ -5,7 +5,8 @@
 # settings.c and replication.c around settings and commands that ask for what is not there, out-of-memory.c around what
 # reports that no memory is left, and block-alignment.c.
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE STAMP                         its objects
-#   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE OUTPUT OUTPUT-WITH-SYMBOLS    then the program
+#   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE OUTPUT OUTPUT-WITH-SYMBOLS [--processes]   then the program
+# --processes: one that forks a child; the files named above are compiled with -DCHILDREN, and Redis's own are the same.
 # PROFILE: a JSON file of ../profile/profile.py, or an empty file. Valkey is compiled with -DVALKEY: a few
 # names differ. What is already compiled in WORK is kept as long as the compiler, the profile, musl's headers and the
 # source are the same; the program is always linked anew, for the libraries that the compiler adds may be newer.
@@ -18,6 +19,7 @@ optimization=$4
 profile=$5
 output=$(realpath -m "$6")
 symbols=${7:+$(realpath -m "$7")}
+form=${8:-}
 stamp=$work/.built-with
 
 headers=$(dirname "$compiler")/syscall-names.h # made together with musl's headers
@@ -47,7 +49,7 @@ for file in data no-disk settings replication out-of-memory block-alignment; do
 			includes="$includes -isystem $work/deps/$library"
 		done
 	fi
-	"$compiler" -O3 -Wall -Wextra $includes -c -o "$work/$file.o" "$own/$file.c"
+	"$compiler" -O3 -Wall -Wextra ${form:+-DCHILDREN} $includes -c -o "$work/$file.o" "$own/$file.c"
 	objects="$objects $(realpath "$work")/$file.o"
 done
 wrapped=
@@ -61,7 +63,8 @@ done
 # SOURCE_DATE_EPOCH: Redis puts the host's name and the time of the build into its version; an image is the same in every
 # folder and at every time. gcc-ar: ar alone finds no symbols in what is optimised at link time, unless the package of
 # the release's own gcc is there.
-GIT_DIR=$work/not-a-repository SOURCE_DATE_EPOCH=0 make -C "$work/src" -j2 $targets V=1 CC="$compiler" OPTIMIZATION="$optimization" DEBUG=-g1 \
+GIT_DIR=$work/not-a-repository SOURCE_DATE_EPOCH=0 make -C "$work/src" -j2 $targets V=1 \
+	CC="$compiler${form:+ $form}" OPTIMIZATION="$optimization" DEBUG=-g1 \
 	AR=gcc-ar RANLIB=gcc-ranlib MALLOC=libc \
 	REDIS_CFLAGS="$definitions" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
 	BUILD_TLS=no USE_SYSTEMD=no USE_JEMALLOC=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loads and saves data in a volume, around Redis's own functions (--wrap in build-redis.sh), as far as Redis needs a
- * second process for it and no Redis here can fork.
+ * Loads and saves data in a volume, around Redis's own functions (--wrap in build-redis.sh): what Redis needs a second
+ * process for is refused, or done by the first one, unless the instance may fork (CHILDREN).
  */
 #include <sys/stat.h>
 #include <skerry/manager.h>
@@ -14,6 +14,8 @@
 void __real_aofLoadManifestFromDisk(void);
 int __real_aofDelHistoryFiles(void);
 int __real_rdbSave(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
+int __real_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
+int __real_rewriteAppendOnlyFileBackground(void);
 void __wrap_aofLoadManifestFromDisk(void);
 int __wrap_aofDelHistoryFiles(void);
 int __wrap_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
@@ -70,6 +72,21 @@ void __wrap_aofLoadManifestFromDisk(void)
 	}
 }
 
+#ifdef CHILDREN
+
+/* Refused where the file would be the child's alone. */
+int __wrap_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication RDB_FLAGS)
+{
+	return keeps_data() ? __real_rdbSaveBackground(request, name, replication RDB_FLAGS_GIVEN) : C_ERR;
+}
+
+int __wrap_rewriteAppendOnlyFileBackground(void)
+{
+	return keeps_data() ? __real_rewriteAppendOnlyFileBackground() : C_ERR;
+}
+
+#else
+
 /* Saves what a rule of `save` asks for in this process: clients wait meanwhile. */
 int __wrap_rdbSaveBackground(int request, char *name, rdbSaveInfo *replication RDB_FLAGS)
 {
@@ -87,3 +104,5 @@ int __wrap_rewriteAppendOnlyFileBackground(void)
 	server.aof_rewrite_scheduled = 0;
 	return C_ERR;
 }
+
+#endif

@@ -11,6 +11,8 @@ void __real_aclCommand(client *);
 void __wrap_aclCommand(client *);
 void __real_saveCommand(client *);
 int __real_rdbSave(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
+void __real_bgsaveCommand(client *);
+void __real_bgrewriteaofCommand(client *);
 void __wrap_saveCommand(client *);
 void __wrap_bgsaveCommand(client *);
 void __wrap_bgrewriteaofCommand(client *);
@@ -18,8 +20,10 @@ int __wrap_rdbSave(int request, char *name, rdbSaveInfo *replication RDB_FLAGS);
 
 static const char reason[] = "This instance has no disk to save to: its data lives as long as its process";
 
+#ifndef CHILDREN
 static const char no_process[] = "A second process would do this, and no Redis here can fork: SAVE writes all data, "
                                  "and clients wait meanwhile";
+#endif
 
 static void error_set(client *c) { addReplyError(c, reason); }
 
@@ -31,9 +35,27 @@ void __wrap_saveCommand(client *c)
 		error_set(c);
 }
 
+#ifdef CHILDREN
+void __wrap_bgsaveCommand(client *c)
+{
+	if (keeps_data())
+		__real_bgsaveCommand(c);
+	else
+		error_set(c);
+}
+
+void __wrap_bgrewriteaofCommand(client *c)
+{
+	if (keeps_data())
+		__real_bgrewriteaofCommand(c);
+	else
+		error_set(c);
+}
+#else
 static void refuse_second_process(client *c) { addReplyError(c, keeps_data() ? no_process : reason); }
 void __wrap_bgsaveCommand(client *c) { refuse_second_process(c); }
 void __wrap_bgrewriteaofCommand(client *c) { refuse_second_process(c); }
+#endif
 
 /* ACL SAVE, where there is a file to save to. */
 void __wrap_aclCommand(client *c)

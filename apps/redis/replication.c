@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replication needs a master that forks to send its data, and no program here can. A Redis Cluster meets only at
- * addresses within the machine. Redis would answer OK and try again for ever: these refuse at once. The linker puts
- * them in place of Redis's own (--wrap in build-redis.sh).
+ * Replication needs a master that forks to send its data: these refuse it at once where none can (CHILDREN: it can),
+ * for Redis would answer OK and try again for ever. A Redis Cluster meets only at addresses within the machine. The
+ * linker puts these in place of Redis's own (--wrap in build-redis.sh).
  */
 #include "server.h"
 
 void __real_replicaofCommand(client *c);
 void __real_clusterCommand(client *c);
+void __real_syncCommand(client *c);
 void __wrap_replicaofCommand(client *c);
 void __wrap_clusterCommand(client *c);
 void __wrap_syncCommand(client *c);
+
+#ifdef CHILDREN
+enum { REPLICATES = 1 };
+#else
+enum { REPLICATES = 0 };
+#endif
 
 static const char reason[] = "Replication is not available here: a master sends its data from a second process, and no "
                              "program here can fork";
@@ -28,7 +35,7 @@ static int argument_is(const client *c, int argument, const char *word)
 /* NO ONE is what every instance is. */
 void __wrap_replicaofCommand(client *c)
 {
-	if (argument_is(c, 1, "no") && argument_is(c, 2, "one"))
+	if (REPLICATES || (argument_is(c, 1, "no") && argument_is(c, 2, "one")))
 		__real_replicaofCommand(c);
 	else
 		addReplyError(c, reason);
@@ -36,7 +43,7 @@ void __wrap_replicaofCommand(client *c)
 
 void __wrap_clusterCommand(client *c)
 {
-	if (argument_is(c, 1, "replicate"))
+	if (!REPLICATES && argument_is(c, 1, "replicate"))
 		addReplyError(c, reason);
 	else if (argument_is(c, 1, "meet") && c->argc > 2 && !strncmp(c->argv[2]->ptr, "127.", 4))
 		addReplyError(c, own_loopback);
@@ -45,4 +52,10 @@ void __wrap_clusterCommand(client *c)
 }
 
 /* SYNC and PSYNC, also of redis-cli --rdb and --replica. */
-void __wrap_syncCommand(client *c) { addReplyError(c, reason); }
+void __wrap_syncCommand(client *c)
+{
+	if (REPLICATES)
+		__real_syncCommand(c);
+	else
+		addReplyError(c, reason);
+}

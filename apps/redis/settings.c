@@ -8,7 +8,13 @@
 #include "data.h"
 
 #define NO_DISK    "this instance has no disk to save to: its data lives as long as its process"
+#ifdef CHILDREN
+enum { HAS_CHILDREN = 1 };
+#define NO_PROCESS "it would go on in a child"
+#else
+enum { HAS_CHILDREN = 0 };
 #define NO_PROCESS "no program here can fork"
+#endif
 #define NO_LOG     "a log that is off begins only when the instance starts, with appendonly yes"
 
 void __real_loadServerConfig(char *filename, char from_stdin, char *options);
@@ -59,8 +65,10 @@ static void check_settings(void)
 	if (server.daemonize)
 		refuse_setting("daemonize yes", NO_PROCESS ", and it would end before it serves",
 		               "write: daemonize no");
-	if (server.masterhost)
+	if (server.masterhost && !HAS_CHILDREN)
 		refuse_setting("replicaof", "replication is not available, for " NO_PROCESS, "leave it out");
+	if (!server.repl_diskless_sync && !keeps_data() && HAS_CHILDREN)
+		refuse_setting("repl-diskless-sync no", NO_DISK, "write: repl-diskless-sync yes");
 	if (server.io_threads_num > 1)
 		fprintf(stderr, "Warning: 'io-threads %d' makes this instance many times slower: all threads of a "
 		                "program run on one core, "
@@ -86,7 +94,9 @@ static const char *refusal(const char *name, const char *value)
 	const int log = !strcasecmp(name, "appendonly") && !strcasecmp(value, "yes");
 
 	if (keeps_data())
-		return log && server.aof_state == AOF_OFF ? NO_LOG : NULL;
+		return log && server.aof_state == AOF_OFF && !HAS_CHILDREN ? NO_LOG : NULL;
+	if (!strcasecmp(name, "repl-diskless-sync") && !strcasecmp(value, "no") && HAS_CHILDREN)
+		return NO_DISK;
 	return log || (!strcasecmp(name, "save") && *value) ? NO_DISK : NULL;
 }
 

@@ -25,8 +25,14 @@ class Engine:
         return f"{self.name}-server"
 
     @property
-    def image(self) -> Path:
-        return Path("apps/redis") / self.program
+    def forking(self) -> str:
+        """Returns the name of the program whose process may have a child."""
+        return f"{self.program}-forks"
+
+    @property
+    def images(self) -> tuple[Path, ...]:
+        """Returns where the build has both."""
+        return tuple(Path("apps/redis") / name for name in (self.program, self.forking))
 
     def version(self, build: Path = BUILD) -> str | None:
         """Returns the version of the source that the build has compiled; None: it has compiled none."""
@@ -49,7 +55,7 @@ def _engine(name: str, title: str, work: str) -> Engine:
 
 REDIS = _engine("redis", "Redis", "work")
 ENGINES = {engine.name: engine for engine in (REDIS, _engine("valkey", "Valkey", "work-valkey"))}
-PROGRAMS = {engine.program: engine for engine in ENGINES.values()}
+PROGRAMS = {name: engine for engine in ENGINES.values() for name in (engine.program, engine.forking)}
 
 
 class Placed(Protocol):

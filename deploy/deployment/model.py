@@ -41,7 +41,7 @@ _CARDS = ", ".join(f"`{driver.name}` ({driver.what})" for driver in drivers.ever
 HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
 # Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, others by keys.
 NO_APPLICATIONS = ("root", "ktest", "pingpong", "pingpong-many", "stress", "stack", "switch", "volume",
-                   *drivers.every(), "metrics")
+                   *drivers.every(), "metrics", *(engine.forking for engine in engines.ENGINES.values()))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,12 @@ class Redis:
     save: str = key(
         "", keys.SAVE, kw_only=True,
         doc="Rules after which an instance with `data` saves all of it, as in redis.conf: `\"3600 1 300 100\"`, pairs "
-        "of seconds and changes. It answers nobody meanwhile.",
+        "of seconds and changes. It answers nobody meanwhile, unless a child saves.",
+    )  # fmt: skip
+    children: int = key(
+        0, Whole(0, 1), kw_only=True,
+        doc="1: an instance forks a child that saves, rewrites the log or sends all data to a replica (`BGSAVE`, "
+        "`BGREWRITEAOF`, `REPLICAOF`), and reserves a second heap for it meanwhile. 0: these are refused.",
     )  # fmt: skip
     folder: Folder | None = None  # what `data` is on the host
 

@@ -24,7 +24,7 @@ PROGRAMS = {
     **{name: Path("net") / name for name in drivers.every()},
     "stack": Path("net/stack.elf"),
     "volume": Path("net/volume"),
-    **{name: engine.image for name, engine in engines.PROGRAMS.items()},
+    **{path.name: path for engine in engines.ENGINES.values() for path in engine.images},
     "ycsb": Path("apps/ycsb/ycsb.elf"),
     "metrics": Path("apps/metrics/metrics.elf"),
     "posixtest": Path("apps/libc/posixtest.elf"),

@@ -182,13 +182,15 @@ class _Applications:
         """An instance, with its clients."""
         what, load = self.deployment.redis, self.deployment.load
         assert what
-        redis = self._add(what.server, engines.ENGINES[what.server].program, cpu, what.heap, "redis")
-        redis.restart = what.restart
+        engine = engines.ENGINES[what.server]
+        redis = self._add(what.server, engine.forking if what.children else engine.program, cpu, what.heap, "redis")
+        redis.restart, redis.processes = what.restart, 1 + what.children
         self._settle(redis, self._addresses.redis())
-        redis.args = ["--port", str(what.port), *redis_memory.limits(what.heap, what.args), *what.args]
+        of_replica = redis_data.of_replica() if what.children and not what.folder else []
+        redis.args = ["--port", str(what.port), *redis_memory.limits(what.heap, what.args), *of_replica, *what.args]
         if what.folder:
             self._add_volume(redis, volumes.DATA, "redis", "data")
-            redis.args += redis_data.settings(what.append or "no", what.save)
+            redis.args += redis_data.settings(what.append or "no", what.save, bool(what.children))
         if what.stack == "process":
             self._give_stack(redis, SERVER_STACK_HEAP)
         for index in range(load.clients):

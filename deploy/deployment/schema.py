@@ -163,6 +163,8 @@ class RedisTable(keys_of(Redis)):  # type: ignore[misc]  # made of the model's k
         for option, name in (("--port", "port"), *((f"--{word}", "data") for word in OF_DATA if self.data is not None)):
             if option in self.args:
                 raise wrong(f"says '{option}', which the key '{name}' is for", "args")
+        if self.children and self.stack != "inproc":
+            raise wrong(f"contradicts 'stack' = '{self.stack}': a stack process serves one process", "children")
         for name in ("append", "save"):
             if getattr(self, name) and self.data is None:
                 raise wrong("is about a folder for the data, and there is none; 'data' names it", name)

@@ -37,7 +37,7 @@ class Needs:
     @property
     def servers(self) -> frozenset[str]:
         """Returns the names of the servers that are among the targets: some have sources that nothing else needs."""
-        made = {str(path): engine.name for engine in ENGINES.values() for path in (engine.image, engine.linux)}
+        made = {str(path): engine.name for engine in ENGINES.values() for path in (*engine.images, engine.linux)}
         return frozenset(made[name] for name in self.targets or () if name in made)
 
     def __or__(self, other: Needs) -> Needs:

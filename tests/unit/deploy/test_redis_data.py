@@ -51,7 +51,24 @@ def test_settings(folder: Path, keys: str, words: str) -> None:
     assert " ".join(args[args.index("/data") + 1:]) == words
 
 
+def test_children(folder: Path) -> None:
+    """an instance that may fork is another program, of two processes, which rewrites its log by itself"""
+    made = planned(folder, "instances = 1\nheap = '64M'\ndata = 'data'\nchildren = 1")
+    server = read_dts(write_dts(made.cluster_map)).applications[-2]
+    assert (server.name, server.program, server.processes) == ("redis@2", "redis-server-forks", 2)
+    assert server.args[server.args.index("/data") + 1:] == ["--appendonly", "yes", "--appendfsync", "everysec",
+                                                            "--save", ""]
+    made = planned(folder, "instances = 1\nheap = '64M'\nserver = 'valkey'\nchildren = 1")
+    valkey = made.application("valkey@2")
+    assert valkey.program == "valkey-server-forks" and "swapdb" in valkey.args and "swapdb" not in server.args
+    assert planned(folder, "instances = 1").application("redis@2").processes == 1
+
+
 @pytest.mark.parametrize("keys,problem", [
+    ("children = 2", r"^file:5: \[redis\] children: "),
+    ("stack = 'process'\nchildren = 1",
+     r"^file:6: \[redis\] children: contradicts 'stack' = 'process': a stack process serves one process$"),
+    ("heap = '4G'\nchildren = 1", "heaps of .* do not fit"),
     ("data = 'missing'", r"^file:5: \[redis\] data: .*/missing: no such folder; mkdir makes it$"),
     ("data = 'file'", r"^file:5: \[redis\] data: .*/file is no folder$"),
     ("append = 'always'",
