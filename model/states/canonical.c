@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "states.h"
 #include <string.h>
+#include <skerry/core_control.h>
+#include <skerry/memory_control.h>
 #include "endpoint.h"
 #include "notification.h"
 #include "reply.h"
@@ -172,7 +174,10 @@ static void make_numbers(struct hosted_core *core)
 	const uint64_t entered = tiny->entered, last = UINT32_MAX;
 	if (core->interrupted_by)
 		LOG_SET(core->interrupted_by, core->interrupted_by == entered ? last : LONG_AGO);
-	LOG_SET(core->entry, !core->inside ? 0 : core->entry == entered ? last : OTHER);
+	const bool is_last = core->inside && core->entry == entered && (core->alone || core->observed);
+	LOG_SET(core->entry, !core->inside ? 0 : is_last ? last : OTHER); /* nothing else is asked of the last one */
+	if (core->inside && !is_last)
+		LOG_SET(core->alone, false);
 }
 
 static void make_core(unsigned index)
@@ -204,12 +209,27 @@ static void make_core(unsigned index)
 	make_stat(cpu->own.stat);
 }
 
+/* How often cores and memory have moved is compared with what it was, by cores inside the kernel only. */
+static void forget_moves(void)
+{
+	const uint32_t losses = tiny->direct_losses;
+	LOG_SET(tiny->direct_losses, 1);
+	LOG_SET(hosted_memory_control()->changes, 0);
+	for (unsigned i = 0; i < tiny->config.cores; i++) {
+		struct core_control *control = hosted_core_control(hosted_apic(tiny->config.cluster, i));
+		LOG_SET(tiny->core[i].direct_seen, tiny->core[i].direct_seen == losses);
+		LOG_SET(control->word, control->word & UINT32_MAX);
+	}
+}
+
 void canonical_make(const struct census *census)
 {
 	if (!anybody_inside()) { /* else a core may have read the clock, or be in a queue for a lock */
 		stop_clock(census);
 		free_kernel_lock();
 		free_object_locks(census);
+		if (tiny_place)
+			forget_moves();
 	}
 	for (unsigned i = 0; i < census->threads; i++)
 		make_thread_canonical(census->thread[i].thread);

@@ -20,6 +20,8 @@ void census_begin(void)
 		require(roots < ROOTS);
 		root[roots++] = slot;
 	}
+	if (tiny_place) /* it comes and goes, and derives from nothing */
+		root[roots++] = &tiny->root_cnode[TINY_M];
 }
 
 static unsigned place_of(const struct census *census, const struct slot *slot)
@@ -81,7 +83,8 @@ void census_take(struct census *census)
 	census->count = census->threads = 0;
 	memset(census->table, 0, sizeof(census->table));
 	for (unsigned i = 0; i < roots; i++)
-		take_tree(census, root[i]);
+		if (!slot_empty(root[i]))
+			take_tree(census, root[i]);
 }
 
 bool census_derives(const struct census *census, int index, int ancestor)

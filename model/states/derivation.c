@@ -59,7 +59,7 @@ static void find_slots(struct comparison *c)
 	const struct cause *cause = &c->before->cause;
 	c->target = is_cnode_call(c) ? slot_in(c->old, cause->cptr, cause->word[0]) : 0;
 	c->source = is_cnode_call(c) && cause->label <= CNODE_MOVE ? slot_in(c->old, cause->cap[0], cause->word[1]) : 0;
-	const bool fills = invokes(c, UNTYPED_RETYPE) || invokes(c, IRQ_GET_IOAPIC);
+	const bool fills = invokes(c, UNTYPED_RETYPE) || invokes(c, IRQ_GET_IOAPIC) || invokes(c, MEMORY_TAKE);
 	const struct cap *node = fills ? cap_at(c->old, cause->cap[0]) : 0;
 	c->node = node && node->type == OBJECT_CNODE ? (struct slot *)node->object : 0;
 }
@@ -162,6 +162,8 @@ static bool may_go(const struct comparison *c, int index)
 		return true;
 	if (invokes(c, FRAME_PROTECT) && thread_loses)
 		return true;
+	if (invokes(c, MEMORY_GIVE) && entry->slot == &tiny->root_cnode[c->before->cause.cap[0]])
+		return true;
 	if (in_kernel(entry->slot) && invokes(c, IRQ_SET_NOTIFICATION)) /* the handler gets another notification */
 		return true;
 	return may_go_at_any_time(c, entry);
@@ -261,6 +263,9 @@ static void check_new(const struct comparison *c, const struct census_entry *is)
 		if (which >= THREAD_SLOTS)
 			fail("a thread has a capability where it has no slot");
 		check_origin(is, c->new, &tiny->root_cnode[cause->cap[which]], "a configuration");
+	} else if (invokes(c, MEMORY_TAKE) && c->node && is->slot == c->node + cause->word[2]) {
+		if (is->parent >= 0 || is->cap.object != tiny_place)
+			fail("memory that was taken derives from other memory, or is other memory");
 	} else if (!is_wanted(c, is->slot)) {
 		fail("a capability to a %s appears where nobody has put it", type_name(is->cap.type));
 	}

@@ -16,10 +16,10 @@ enum { FOUND = 1, USAGE = 2, INTERRUPTED = 130, STATES = 4000000, STATES_MAX = 2
        OPERATIONS_MAX = 256, JOBS_MAX = 64 };
 
 struct arguments {
-	const char *replay, *record;
+	const char *replay, *record, *finds;
 	const struct theme *theme;
 	unsigned depth, cores, budget, seconds, jobs, states;
-	bool pairs;
+	bool pairs, reduced, both;
 };
 
 void fail(const char *format, ...)
@@ -66,7 +66,8 @@ static void parse(int argc, char **argv, struct arguments *arguments)
 		{ "time", required_argument, 0, 's' }, { "jobs", required_argument, 0, 'j' },
 		{ "states", required_argument, 0, 'n' }, { "replay", required_argument, 0, 'r' },
 		{ "record", required_argument, 0, 'o' }, { "pairs", no_argument, 0, 'p' },
-		{ "list", no_argument, 0, 'l' }, { 0 },
+		{ "reduce", no_argument, 0, 'u' }, { "both", no_argument, 0, 'B' },
+		{ "finds", required_argument, 0, 'f' }, { "list", no_argument, 0, 'l' }, { 0 },
 	};
 	int option;
 	while ((option = getopt_long(argc, argv, "", known, 0)) != -1) {
@@ -85,6 +86,9 @@ static void parse(int argc, char **argv, struct arguments *arguments)
 		case 'r': arguments->replay = optarg; break;
 		case 'o': arguments->record = optarg; break;
 		case 'p': arguments->pairs = true; break;
+		case 'u': arguments->reduced = true; break;
+		case 'B': arguments->both = true; break;
+		case 'f': arguments->finds = optarg; break;
 		case 'l': list_themes(); exit(0);
 		default: exit(USAGE);
 		}
@@ -160,7 +164,24 @@ static int report(const struct arguments *arguments, const struct search_options
 		fprintf(stderr, "explore: cannot write %s: %s\n", arguments->record, strerror(errno));
 		return USAGE;
 	}
-	return FOUND;
+	return !arguments->finds || !strstr(why, arguments->finds) ? FOUND : 0;
+}
+
+/* Explores once more, reduced. Returns whether that has the same states, or a find at the same depth. */
+static bool agrees(struct search_options *options, const struct search_result *plain)
+{
+	static struct search_result reduced;
+	options->reduced = true;
+	search_run(options, &reduced, print_level);
+	const bool same = reduced.end == plain->end && reduced.path_length == plain->path_length &&
+	                  (plain->end == SEARCH_FOUND ||
+	                   (reduced.states == plain->states && reduced.checked == plain->checked));
+	printf("reduced: %zu states, %zu transitions, %zu steps left out, %.2f s\n", reduced.states,
+	       reduced.transitions, reduced.asleep, reduced.seconds);
+	if (!same)
+		printf("found: reduced, the search has other states: %zu, %zu checked, a path of %u steps\n",
+		       reduced.states, reduced.checked, reduced.path_length);
+	return same;
 }
 
 static int explore(struct arguments *arguments, struct search_options *options)
@@ -173,9 +194,13 @@ static int explore(struct arguments *arguments, struct search_options *options)
 	printf("%s: %u levels, %zu states, %zu transitions, %zu refused, %zu checked, %zu pairs, %.2f s, %zu MiB\n",
 	       ends[result.end], result.depth, result.states, result.transitions, result.refused, result.checked,
 	       result.pairs, result.seconds, search_bytes(result.states) >> 20);
+	if (options->reduced)
+		printf("left out: %zu steps that commute with others\n", result.asleep);
+	if (arguments->both && result.end != SEARCH_STOPPED && !agrees(options, &result))
+		return FOUND;
 	if (result.end == SEARCH_FOUND)
 		return report(arguments, options, &result);
-	return result.end == SEARCH_STOPPED ? INTERRUPTED : 0;
+	return result.end == SEARCH_STOPPED ? INTERRUPTED : arguments->finds ? FOUND : 0;
 }
 
 /* Repeats a path; prints its steps, and what is found. */
@@ -223,12 +248,16 @@ int main(int argc, char **argv)
 		fprintf(stderr, "explore: --pairs is for one core\n");
 		return USAGE;
 	}
+	if ((arguments.reduced || arguments.both) && arguments.cores == 1) {
+		fprintf(stderr, "explore: --reduce and --both are for several cores\n");
+		return USAGE;
+	}
 	const struct tiny_config config = { .cores = arguments.cores, .budget = arguments.budget,
-		                            .dirty = arguments.theme->dirty || arguments.pairs };
+		                            .start = arguments.theme->start | (arguments.pairs ? START_DIRTY : 0) };
 	tiny_make(&config);
 	struct search_options options = { .depth = arguments.depth ? arguments.depth : arguments.theme->depth,
 		.states_max = arguments.states, .seconds = arguments.seconds, .jobs = arguments.jobs,
-		.pairs = arguments.pairs, .operation = operation,
+		.pairs = arguments.pairs, .reduced = arguments.reduced, .operation = operation,
 		.operations = theme_operations(arguments.theme, operation) };
 	if (arguments.replay)
 		return replay(&record, &options);

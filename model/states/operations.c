@@ -102,47 +102,71 @@ const struct operation operations[] = {
 	INVOKE("get irq P3", ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, ROOT_SLOT_CNODE, 0, 0, TINY_P3, 0, 0, 1),
 	INVOKE("set irq P3", TINY_P3, IRQ_SET_NOTIFICATION, TINY_N, 0, 0, 0),
 	INVOKE("ack irq P3", TINY_P3, IRQ_ACK, 0, 0, 0, 0),
+	{ .name = "last core leaves", .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL, .label = CORE_LEAVE,
+	  .words = 2, .word = { 0, TINY_NEIGHBOUR }, .last = true },
+	{ .name = "last core comes", .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL, .label = CORE_TAKE,
+	  .words = 1, .last = true },
+	TCB("B to core 0", TINY_B, TCB_SCHEDULE, ROOT_SLOT_TCB, 100, 0),
+	{ .name = "B to the last core", .number = SYS_CALL, .cptr = TINY_B, .label = TCB_SCHEDULE, .words = 2,
+	  .word = { 100 }, .cap = { ROOT_SLOT_TCB }, .last = true, .last_word = 1 },
+	INVOKE("give M", ROOT_SLOT_CLUSTER_CONTROL, MEMORY_GIVE, TINY_M, 0, 0, TINY_NEIGHBOUR),
+	{ .name = "take M", .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL, .label = MEMORY_TAKE, .words = 3,
+	  .word = { 0, TINY_M_BITS, TINY_M }, .cap = { ROOT_SLOT_CNODE }, .place = true },
+	INVOKE("retype of M frame P4", TINY_M, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_FRAME_4K, 0, TINY_P4, 1),
+	CNODE("revoke M", CNODE_REVOKE, TINY_M),
+	CNODE("N at home on core 0", CNODE_LOCALITY, TINY_N, 1),
 	INVOKE("coarse", ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, 0, 0, 0, GRANULARITY_COARSE),
 	INVOKE("fine", ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, 0, 0, 0, GRANULARITY_FINE),
 };
 const unsigned operations_count = sizeof(operations) / sizeof(operations[0]);
 
 const struct theme themes[] = {
-	{ "all", 1, 3, false, 0 },
-	{ "retype", 1, 5, false,
+	{ "all", 1, 3, 0, 0 },
+	{ "retype", 1, 5, 0,
 	  "tick,go on,store,retype endpoint P0,retype notification P1,retype tcb P1,retype cnode P2,retype frame P4,"
 	  "map P4 in V1,retype untyped P3,retype of P3 endpoint P4,delete P0,delete P1,delete P2,delete P4,revoke U,"
 	  "revoke P3," },
-	{ "dirty", 1, 4, true,
+	{ "dirty", 1, 4, START_DIRTY,
 	  "tick,go on,retype endpoint P0,retype tcb P1,retype cnode P2,retype large cnode P1,retype frame P4,"
 	  "retype table P3,retype vspace P4,map P4 in V2,map table P3,delete P0,delete P1,delete P4,revoke U,yield," },
-	{ "capabilities", 1, 7, false,
+	{ "capabilities", 1, 7, 0,
 	  "tick,go on,retype cnode P2,retype endpoint P2/1,retype into read-only,copy EP to P0,mint EP to P5,"
 	  "mint P0 to P1,move P0 to P5,move EP out of read-only,move P2 into itself,copy P2 into itself,delete P0,"
 	  "delete P2,delete P5,delete EP,revoke EP,revoke U,revoke P0," },
-	{ "messages", 1, 6, false,
+	{ "messages", 1, 6, 0,
 	  "tick,go on,call EP,call EP 6 words,send EP,send EP with N,nbsend EP,recv EP,nbrecv EP,reply,replyrecv,"
 	  "delete R,fault," },
-	{ "deaths", 1, 6, false,
+	{ "deaths", 1, 6, 0,
 	  "tick,go on,call EP,recv EP,replyrecv,reply,suspend A,resume A,suspend B,resume B,delete B,delete R,"
 	  "delete EP,set tls B,delete V2,yield," },
-	{ "signals", 1, 6, false,
+	{ "signals", 1, 6, 0,
 	  "tick,go on,signal N,wait N,wait N for a time,poll N,signal-wait N,bind A,unbind A,recv EP,nbsend EP,"
 	  "delete N,suspend A,resume A," },
-	{ "mappings", 1, 8, false,
+	{ "mappings", 1, 8, 0,
 	  "tick,go on,store,touch,retype frame P4,map P4 in V1,map P4 in V2,copy P4 to P5,map P5 in V2,unmap P4,"
 	  "protect P4,delete P4,delete P5,revoke P4,revoke U,unmap table of V2," },
-	{ "times", 1, 6, false,
+	{ "times", 1, 6, 0,
 	  "tick,yield,raise A,lower B,level B,wait N for a time,signal N,suspend B,resume B,call EP,recv EP," },
-	{ "interrupts", 1, 9, false,
+	{ "interrupts", 1, 9, 0,
 	  "tick,go on,pin,get irq P3,set irq P3,ack irq P3,wait N,poll N,signal N,bind A,recv EP,delete N,revoke U," },
-	{ "fast path", 2, 8, false, "go on,call EP,recv EP,revoke V2," },
-	{ "two cores", 2, 4, false,
+	{ "fast path", 2, 8, 0, "go on,call EP,recv EP,revoke V2," },
+	{ "two cores", 2, 4, 0,
 	  "go on,tick,call EP,recv EP,replyrecv,revoke V2,delete V2,suspend B," },
-	{ "two cores, signals", 2, 4, false, "go on,tick,signal N,wait N,poll N,delete N,suspend B,resume B," },
-	{ "two cores, more", 2, 3, false,
+	{ "two cores, signals", 2, 4, 0, "go on,tick,signal N,wait N,poll N,delete N,suspend B,resume B," },
+	{ "two cores, more", 2, 3, 0,
 	  "go on,tick,call EP,recv EP,replyrecv,reply,send EP,nbsend EP,signal N,revoke V2,delete V2,suspend B," },
-	{ "granularity", 2, 4, false, "go on,coarse,fine,call EP,recv EP,signal N,wait N," },
+	{ "three cores", 3, 3, 0, "go on,call EP,recv EP,replyrecv,signal N,wait N,suspend B,delete V2," },
+	{ "cores that move", 3, 3, START_MOVES,
+	  "go on,last core leaves,last core comes,B to core 0,B to the last core,signal N,wait N,suspend B," },
+	{ "memory that moves", 1, 8, START_MOVES,
+	  "tick,go on,store,touch,give M,take M,retype of M frame P4,map P4 in V1,map P4 in V2,delete P4,revoke M," },
+	{ "memory that moves, two cores", 2, 5, START_MOVES,
+	  "go on,touch,give M,take M,retype of M frame P4,map P4 in V1,revoke M," },
+	{ "visitors", 3, 4, START_HOMES, "go on,tick,signal N,poll N,N at home on core 0," },
+	{ "visitors of a core that leaves", 3, 6, START_MOVES | START_HOMES | START_AWAY,
+	  "go on,signal N,N at home on core 0,last core leaves," },
+	{ "sleepers", 2, 5, 0, "go on,tick,wait N for a time,yield,B to the last core,suspend B," },
+	{ "granularity", 2, 4, 0, "go on,coarse,fine,call EP,recv EP,signal N,wait N," },
 };
 const unsigned themes_count = sizeof(themes) / sizeof(themes[0]);
 

@@ -24,8 +24,30 @@ static void check_equals(unsigned core)
 		     (unsigned long long)(end - tiny->time));
 }
 
+/* What was given away is not this kernel's any more. */
+static void check_given(void)
+{
+	static struct census census;
+	census_take(&census);
+	for (unsigned i = 0; i < census.count; i++) {
+		const struct cap *cap = &census.entry[i].cap;
+		const bool is_memory = cap->type == OBJECT_UNTYPED || cap->type == OBJECT_FRAME_4K;
+		if (is_memory && cap->object - tiny_place < 1ull << TINY_M_BITS)
+			fail("memory was given away, and there is a capability to it");
+	}
+}
+
+void rules_any_state(void)
+{
+	for (unsigned i = 0; i < tiny->config.cores; i++)
+		if (!kernel_has_core(&tiny->kernel, i) && tiny_cpu(i)->shared.visited)
+			fail("core %u leaves the kernel, and is to make calls for threads of other cores", i);
+}
+
 void rules_state(void)
 {
+	if (tiny_place && !tiny_has_place())
+		check_given();
 	kernel_check(tiny);
 	if (hosted_tlb_stale(tiny))
 		fail("a TLB has a translation that the page tables do not have");

@@ -21,14 +21,14 @@ struct state {
 
 /* Shared by the processes. */
 static struct shared {
-	_Atomic size_t next, states, transitions, refused, checked, pairs;
+	_Atomic size_t next, states, transitions, refused, checked, pairs, asleep;
 	_Atomic bool stop, full, found;
 	uint32_t found_state;
 	uint16_t found_step;
 } *shared;
 static struct state *state;
 static uint64_t *hashes;
-static _Atomic uint64_t *table;
+static _Atomic uint64_t *table, *awake; /* awake: at each place, a bit for each step that is to be done */
 static size_t states_max;
 
 static const struct search_options *options;
@@ -55,9 +55,12 @@ struct step search_step(const struct search_options *of, unsigned number)
 		              .part = number % 2 };
 }
 
+static size_t awake_words(void) { return options->reduced ? (search_steps(options) + 63) / 64 : 0; }
+
 size_t search_bytes(size_t count)
 {
-	return count * (sizeof(struct state) + sizeof(*hashes)) + 2 * count * sizeof(*table);
+	const size_t table_bytes = sizeof(*table) + awake_words() * sizeof(*awake);
+	return count * (sizeof(struct state) + sizeof(*hashes)) + 2 * count * table_bytes;
 }
 
 static void *share(size_t size)
@@ -78,16 +81,19 @@ static void make_table(void)
 	state = share(states_max * sizeof(*state));
 	hashes = share(states_max * sizeof(*hashes));
 	table = share(2 * states_max * sizeof(*table));
+	if (options->reduced)
+		awake = share(2 * states_max * awake_words() * sizeof(*awake));
 }
 
-/* Returns whether the table has had the hash before; it has it now. */
-static bool table_has(uint64_t hash)
+/* Returns whether the table has had the hash before; it has it now, at `place`. */
+static bool table_has(uint64_t hash, size_t *place)
 {
 	const size_t size = 2 * states_max;
 	hash = hash ? hash : 1;
 	for (size_t i = (size_t)((unsigned __int128)(hash * 0x9e3779b97f4a7c15ull) * size >> 64);;
 	     i = i + 1 == size ? 0 : i + 1) {
 		uint64_t found = atomic_load_explicit(&table[i], memory_order_relaxed);
+		*place = i;
 		if (!found && atomic_compare_exchange_strong_explicit(&table[i], &found, hash, memory_order_relaxed,
 		                                                      memory_order_relaxed))
 			return false;
@@ -111,6 +117,7 @@ static bool do_step(const struct step *step, bool rest)
 
 static void check_state(void)
 {
+	rules_any_state();
 	if (!step_at_rest())
 		return;
 	rules_state();
@@ -151,10 +158,51 @@ static void add_state(uint32_t parent, unsigned step, uint64_t hash)
 	hashes[number] = hash;
 }
 
+/* The step from the present state has led to the one at `place`: there, steps sleep that commute with it and were done
+ * before it. */
+static void wake(size_t place, unsigned step, const uint64_t *done)
+{
+	for (unsigned word = 0; word < awake_words(); word++) {
+		uint64_t sleeping = 0;
+		for (uint64_t left = done[word]; left; left &= left - 1) {
+			const unsigned bit = (unsigned)__builtin_ctzll(left), other = word * 64 + bit;
+			if (search_step(options, other).core != search_step(options, step).core &&
+			    access_commute(other, step))
+				sleeping |= 1ull << bit;
+		}
+		atomic_fetch_or_explicit(&awake[place * awake_words() + word], ~sleeping, memory_order_relaxed);
+	}
+}
+
+static bool is_awake(size_t place, unsigned step)
+{
+	return atomic_load_explicit(&awake[place * awake_words() + step / 64], memory_order_relaxed) >> step % 64 & 1;
+}
+
+/* The step that is tried from state `number`, with `count` writes behind it, has been done. */
+static void arrive(uint32_t number, unsigned step, unsigned count, bool was_inside, uint64_t *done)
+{
+	size_t place;
+	canonical_make(&after);
+	if (options->reduced)
+		access_end(count, was_inside, step_inside(search_step(options, step).core));
+	const uint64_t hash = hashes[number] + log_hash(count);
+	const bool known = table_has(hash + stacks_hash(), &place);
+	if (options->reduced) {
+		wake(place, step, done);
+		done[step / 64] |= 1ull << step % 64;
+	}
+	if (known)
+		return;
+	check_state();
+	add_state(number, step, hash);
+}
+
 static void expand(uint32_t number)
 {
 	static struct step_stacks stacks;
-	size_t transitions = 0, refused = 0;
+	uint64_t done[REDUCED_STEPS_MAX / 64] = { 0 };
+	size_t transitions = 0, refused = 0, asleep = 0, place = 0;
 	go_to_first();
 	follow_path(number);
 	stacks_save(&stacks);
@@ -162,19 +210,27 @@ static void expand(uint32_t number)
 	const bool rest = tiny->config.cores == 1;
 	if (rest)
 		census_take(&before.census);
+	if (options->reduced)
+		require(table_has(hashes[number] + stacks_hash(), &place));
 	at_state = number;
 	for (unsigned i = 0; i < search_steps(options); i++) {
 		const struct step step = search_step(options, i);
+		const bool was_inside = step_inside(step.core);
 		at_step = (uint16_t)i;
 		progress = progress + 1;
+		if (!step_starts(&step)) {
+			refused++;
+			continue;
+		}
+		if (options->reduced && !is_awake(place, i)) {
+			asleep++;
+			continue;
+		}
+		if (options->reduced)
+			access_begin(i);
 		if (do_step(&step, rest)) {
 			transitions++;
-			canonical_make(&after);
-			const uint64_t hash = hashes[number] + log_hash(count);
-			if (!table_has(hash + stacks_hash())) {
-				check_state();
-				add_state(number, i, hash);
-			}
+			arrive(number, i, count, was_inside, done);
 		} else {
 			refused++;
 		}
@@ -183,6 +239,7 @@ static void expand(uint32_t number)
 	}
 	atomic_fetch_add_explicit(&shared->transitions, transitions, memory_order_relaxed);
 	atomic_fetch_add_explicit(&shared->refused, refused, memory_order_relaxed);
+	atomic_fetch_add_explicit(&shared->asleep, asleep, memory_order_relaxed);
 	if (options->pairs)
 		shared->pairs += pairs_compare(options, follow_path, go_to_first, number, &at_step);
 }
@@ -320,6 +377,7 @@ static void count(struct search_result *result, double start)
 	result->refused = shared->refused;
 	result->checked = shared->checked;
 	result->pairs = shared->pairs;
+	result->asleep = shared->asleep;
 	result->seconds = now() - start;
 }
 
@@ -335,6 +393,7 @@ static void begin(void)
 	census_take(&after);
 	canonical_make(&after);
 	log_count = 0; /* this is the first state */
+	stacks_begin();
 	stacks_save(&first_stacks);
 }
 
@@ -343,11 +402,16 @@ void search_run(const struct search_options *given, struct search_result *result
 {
 	options = given;
 	require(search_steps(options) <= SEARCH_STEPS_MAX && options->depth < SEARCH_PATH_MAX && options->jobs > 0);
+	require(!options->reduced || (tiny->config.cores > 1 && search_steps(options) <= REDUCED_STEPS_MAX));
 	make_table();
 	begin();
 	*result = (struct search_result){ .end = SEARCH_DEPTH };
+	at_state = 0;
 	hashes[0] = 1;
-	table_has(hashes[0]);
+	size_t place;
+	table_has(hashes[0], &place);
+	for (unsigned i = 0; i < awake_words(); i++)
+		awake[place * awake_words() + i] = ~0ull;
 	shared->states = 1;
 	const double start = now();
 	size_t from = 0;
@@ -387,6 +451,7 @@ void search_replay(const struct search_options *given, const unsigned *path, uns
 		if (!do_step(&step, rest))
 			fail("step %u cannot be done here", i + 1);
 		canonical_make(&after);
+		rules_any_state();
 		if (step_at_rest())
 			rules_state();
 	}

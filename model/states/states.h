@@ -21,7 +21,7 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 #define require(condition) ((condition) ? (void)0 : fail("%s:%d: required: %s", __FILE__, __LINE__, #condition))
 
 /*
- * The tiny machine that is explored: one or two cores; the root task and two threads, A in the root task's address
+ * The tiny machine that is explored: one to three cores; the root task and two threads, A in the root task's address
  * space and B in one of its own, all three with the root CNode; an endpoint, a notification, a reply object, a small
  * CNode; 16 KiB of untyped memory to play in. It stands still: time passes by the operation `tick` alone.
  */
@@ -39,24 +39,36 @@ enum tiny_slot {
 	TINY_CNODE,           /* 16 slots, where B receives capabilities */
 	TINY_CNODE_READ,      /* the root CNode, to read only */
 	TINY_P0, TINY_P1, TINY_P2, TINY_P3, TINY_P4, TINY_P5, /* empty at first: what the operations make */
-	TINY_LAST = TINY_P5,
+	TINY_M,              /* memory that moves, where the machine has it */
+	TINY_LAST = TINY_M,
 };
-enum { TINY_U_BITS = 14 };
+enum { TINY_U_BITS = 14, TINY_M_BITS = 21, TINY_NEIGHBOUR = 1 }; /* TINY_NEIGHBOUR: the other cluster */
 
 #define TINY_VADDR    0x10000000ull /* tables for it are in both spaces */
 #define TINY_VADDR_B  0x20000000ull /* B's space lacks the table for it */
 #define TINY_PLAY     (TINY_VADDR + 0x5000) /* where frames of P4 are mapped */
 #define TINY_SECRET   0x4141414141414141ull /* what programs write into their memory */
 
+enum {
+	START_DIRTY = 1,    /* the untyped has held frames that a program wrote */
+	START_MOVES = 2,    /* beside another cluster, which takes nothing; 2 MiB of memory may be given to it */
+	START_HOMES = 4,    /* a kernel that can be fine is, and the notification is at home on the last core */
+	/* With START_HOMES: B, and further threads in P0, P2 and P4, run on the second core, as A does. All five have
+	 * signalled the notification, which the last core has not begun to do for them. */
+	START_AWAY = 8,
+};
 struct tiny_config {
-	unsigned cores;  /* 1 or 2; B runs on the last one, as A does */
+	unsigned cores;  /* 1 to 3; A runs on the second one, if there is one, B on the last */
 	unsigned budget; /* instructions between preemption points, core/work.h */
-	bool dirty;      /* the untyped has held frames that a program wrote */
+	unsigned start;  /* START_* */
 };
 
 extern struct hosted *tiny;
 /* The moment at which the clock stands in each state that is compared with others; TSC cycles. */
 extern uint64_t tiny_now;
+extern uint64_t tiny_place; /* physical address of the memory that moves; 0: there is none */
+/* Whether the kernel has it. */
+bool tiny_has_place(void);
 
 /* Makes the machine, and has its writes logged from then on. Once in a process. */
 void tiny_make(const struct tiny_config *config);
@@ -82,10 +94,11 @@ struct log_entry {
 extern struct log_entry log_entry[LOG_ENTRIES];
 extern unsigned log_count;
 
-/* Writes to these bytes are logged from now on; addresses and sizes are multiples of 8. At most 4 ranges. */
+/* Writes to these bytes are logged from now on; addresses and sizes are multiples of 8. At most 6 ranges. */
 void log_range(void *start, size_t size);
 /* Logs the words that hold the bytes, before they are written. Ends the program where the log is full. */
 void log_write(const volatile void *address, size_t size);
+bool log_has(const volatile void *address);
 /* Undoes the newest writes until `count` are left. */
 void log_undo(unsigned count);
 /* Returns what the writes from the `count`th on have added to the hash of the state; 64 bits, modulo 2^64. */
@@ -109,6 +122,23 @@ static inline void log_put(void *at, uint64_t value)
 		}                                               \
 	} while (0)
 void log_zero(void *at, size_t size);
+
+/*
+ * What each step from a state reads and writes, its canonical form included, in words of 8 bytes. Two steps of
+ * different cores commute there if neither writes a word that the other one reads or writes: each does the same behind
+ * the other.
+ * Reads are told by the instrumentation (hooks.c), and by access_read() where code is not instrumented.
+ */
+
+enum { REDUCED_STEPS_MAX = 256 };
+
+/* Reads are this step's from now on. */
+void access_begin(unsigned step);
+void access_read(const volatile void *address, size_t size);
+/* It has been done: its writes are those of the log from `count` on. Its core was inside the kernel, is now. */
+void access_end(unsigned count, bool was_inside, bool is_inside);
+/* Returns whether the two steps, as they were done last, commute. */
+bool access_commute(unsigned step, unsigned with);
 
 /* All capabilities of the tiny machine and their derivation, as the kernel's tree has them; and its threads' states. */
 
@@ -175,6 +205,9 @@ struct operation {
 	unsigned words;
 	uint64_t word[OPERATION_WORDS], cap[OPERATION_CAPS];
 	bool waits; /* word 0 is a deadline: three slices from now */
+	bool place; /* word 0 is the address of the memory that moves */
+	bool last;  /* word `last_word` is the machine's last core */
+	unsigned last_word;
 };
 
 extern const struct operation operations[];
@@ -186,7 +219,7 @@ struct theme {
 	const char *name;
 	unsigned cores;
 	unsigned depth;  /* in which a test explores it */
-	bool dirty;      /* tiny_config.dirty */
+	unsigned start;  /* START_* */
 	const char *operations; /* names, each with a comma behind it; null: all */
 };
 
@@ -197,12 +230,12 @@ const struct theme *theme_find(const char *name);
 /* Fills `number` with the operations of the theme, in the order of the alphabet. Returns how many there are. */
 unsigned theme_operations(const struct theme *theme, uint16_t *number);
 
-/* One step of the tiny machine. Two cores are fibers: a core that waits inside the kernel is a part of the state. */
+/* One step of the tiny machine. Of several, cores are fibers: one that waits inside the kernel is part of the state. */
 
 struct thread;
 
 enum {
-	STEP_CORES = 2,
+	STEP_CORES = 3,
 	STEP_STACK = 4096, /* bytes of a core's stack that are kept: no kernel entry uses more where it may stop */
 };
 
@@ -221,6 +254,8 @@ struct step_stacks {
 	uint8_t byte[STEP_CORES][STEP_STACK];
 };
 
+/* Returns false where the step cannot even begin: its core has to do something else. */
+bool step_starts(const struct step *step);
 /* Does the step. Returns false where it cannot be done, or is the same as another one; the caller undoes the writes. */
 bool step_do(const struct step *step);
 /* No core is inside the kernel, none has an interrupt to take: kernel_check() may be called. */
@@ -228,6 +263,7 @@ bool step_at_rest(void);
 bool step_inside(unsigned core);
 /* The core's thread makes a call or raises a trap once more as the next thing that it does. */
 bool step_restarts(unsigned core);
+void stacks_begin(void); /* in the first state */
 void stacks_save(struct step_stacks *to);
 /* `from` is what was saved before the last steps; `all`: whatever they did. */
 void stacks_restore(const struct step_stacks *from, bool all);
@@ -266,6 +302,8 @@ struct rules_before {
 	bool tick;
 };
 
+/* The state of the machine, whether it is at rest or not. */
+void rules_any_state(void);
 /* The state of the machine, which is at rest. */
 void rules_state(void);
 /* Fills what is to be known before the step; `census` of it is filled. The machine has one core. */
@@ -284,6 +322,11 @@ void rules_derivation(const struct rules_before *before, const struct census *af
  * Each level is explored by processes that share states and table. A process in which a rule is broken, or the kernel
  * crashes or does not return, ends: that is a find, and since all shorter paths have been tried, its path is a shortest
  * one.
+ *
+ * Reduced, a search leaves out steps whose states it has by another order: sleep sets (Godefroid, LNCS 1032, 1996), of
+ * the steps that the state above has done before. Of all shortest paths to a state the first one in the order of the
+ * steps is never left out, so each state is found, at its depth, and each rule is checked in it. Each state needs one
+ * bit more for each step.
  */
 
 enum { SEARCH_PATH_MAX = 256, SEARCH_STEPS_MAX = 1 << 12 };
@@ -294,6 +337,7 @@ struct search_options {
 	unsigned seconds;  /* 0: no limit */
 	unsigned jobs;
 	bool pairs;        /* two runs of each path, whose programs have other secrets */
+	bool reduced;      /* of several cores */
 	const uint16_t *operation; /* the alphabet: numbers in operations[] */
 	unsigned operations;
 };
@@ -303,7 +347,7 @@ enum search_end { SEARCH_DEPTH, SEARCH_CLOSED, SEARCH_STATES, SEARCH_TIME, SEARC
 struct search_result {
 	enum search_end end;
 	unsigned depth;       /* levels that were explored wholly */
-	size_t states, transitions, refused, checked, pairs;
+	size_t states, transitions, refused, checked, pairs, asleep; /* asleep: steps that were left out */
 	double seconds;
 	unsigned path[SEARCH_PATH_MAX]; /* SEARCH_FOUND: steps */
 	unsigned path_length;

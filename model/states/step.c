@@ -14,6 +14,20 @@ static uint8_t *stack_top(unsigned core)
 
 bool step_inside(unsigned core) { return tiny->core[core].inside; }
 
+/* What the functions below read of the core, which is not instrumented. */
+static void read_core(unsigned core)
+{
+	for (unsigned i = 0; i < tiny->config.cores; i++) /* the canonical form does */
+		access_read(&tiny->core[i].interrupted_by, sizeof(tiny->core[i].interrupted_by));
+	struct cpu *cpu = tiny_cpu(core);
+	const struct context *context = &current(cpu)->context;
+	access_read(&tiny->core[core].vectors, sizeof(tiny->core[core].vectors));
+	access_read(&tiny->core[core].timer, sizeof(tiny->core[core].timer));
+	access_read(&cpu->shared.current, sizeof(cpu->shared.current));
+	access_read(&context->again, sizeof(context->again));
+	access_read(&context->raise, sizeof(context->raise));
+}
+
 bool step_restarts(unsigned core)
 {
 	const struct context *context = &current(tiny_cpu(core))->context;
@@ -22,6 +36,8 @@ bool step_restarts(unsigned core)
 
 static bool has_interrupt(unsigned core)
 {
+	if (tiny->core[core].away)
+		return hosted_core_busy(&tiny->core[core]) && !step_inside(core); /* it is on its way here or there */
 	for (unsigned i = 0; i < HOSTED_VECTORS / 64; i++)
 		if (tiny->core[core].vectors[i])
 			return true;
@@ -30,16 +46,32 @@ static bool has_interrupt(unsigned core)
 
 bool step_at_rest(void)
 {
-	for (unsigned core = 0; core < tiny->config.cores; core++)
-		if (step_inside(core) || has_interrupt(core))
+	for (unsigned core = 0; core < tiny->config.cores; core++) {
+		const struct hosted_core *at = &tiny->core[core];
+		if (step_inside(core) || has_interrupt(core) || (at->owes_visits && at->timer))
 			return false;
+	}
 	return true;
+}
+
+/* What a call has left below the part in use may show in a later one's variables that are not set yet. */
+static void forget_stack(unsigned core)
+{
+	uint8_t *end = stack_top(core) - STEP_STACK;
+	memset(end, 0, (size_t)((uint8_t *)tiny->core[core].fiber.at - end));
+}
+
+void stacks_begin(void)
+{
+	for (unsigned core = 0; tiny->config.cores > 1 && core < tiny->config.cores; core++)
+		forget_stack(core);
 }
 
 /* A kernel entry, or where cores take turns, its next part. */
 static void enter(unsigned core)
 {
 	struct fiber *fiber = &tiny->core[core].fiber;
+	read_core(core);
 	hosted_self = &tiny->core[core];
 	if (tiny->config.cores == 1) {
 		hosted_core_enter(hosted_self);
@@ -50,17 +82,35 @@ static void enter(unsigned core)
 		fiber_resume(fiber);
 		if ((uint8_t *)fiber->at < stack_top(core) - STEP_STACK)
 			fail("a kernel entry stops with more than %u bytes on its stack", STEP_STACK);
+		if (!step_inside(core))
+			forget_stack(core);
 	}
 	hosted_self = 0;
 }
 
 static bool has_to_do(unsigned core) { return step_inside(core) || has_interrupt(core) || step_restarts(core); }
 
+/*
+ * A core that alone has gone on since it began its last entry, with this thread, has sent itself what is pending: calls
+ * of visitors that its work budget has left must wait until the thread has run (visit.c).
+ */
+static void check_turn(unsigned core, const struct thread *thread)
+{
+	const uint64_t vectors = tiny->core[core].vectors[HOSTED_VECTOR_RESCHEDULE / 64];
+	const struct cpu *cpu = tiny_cpu(core);
+	if (!step_inside(core) && !tiny_idle(core) && cpu->shared.current == thread && cpu->shared.visited &&
+	    vectors >> HOSTED_VECTOR_RESCHEDULE % 64 & 1)
+		fail("core %u interrupts itself for visitors, and its own thread has no turn", core);
+}
+
 /* Until the call of the core's thread has ended, or waits. Returns false where the core waits for another one. */
 static bool run(unsigned core)
 {
 	const struct thread *thread = current(tiny_cpu(core));
+	const struct thread *begun = 0; /* current when the last entry began here */
 	for (unsigned i = 0; i < ENTRIES_MAX; i++) {
+		check_turn(core, begun);
+		begun = step_inside(core) ? begun : current(tiny_cpu(core));
 		const struct thread *now = current(tiny_cpu(core));
 		if (!step_inside(core) && !has_interrupt(core) && !now->context.raise && !tiny->core[core].order &&
 		    (now != thread || !now->context.again))
@@ -82,11 +132,15 @@ static void run_interrupts(unsigned core)
 	}
 }
 
+static bool may_tick(unsigned core)
+{
+	return !step_inside(core) && tiny->core[core].timer && !has_interrupt(core);
+}
+
 static bool tick(unsigned core)
 {
 	uint64_t timer = tiny->core[core].timer;
-	if (step_inside(core) || !timer || has_interrupt(core))
-		return false;
+	access_read(&tiny->time, sizeof(tiny->time));
 	if (timer > tiny->time)
 		LOG_SET(tiny->time, timer);
 	if (tiny->config.cores == 1)
@@ -98,20 +152,16 @@ static bool tick(unsigned core)
 
 static bool go_on(unsigned core, bool part)
 {
-	if (!has_to_do(core))
-		return false;
 	if (!part)
 		return run(core);
 	enter(core);
 	if (tiny->config.cores == 1)
-		return step_restarts(core) && tick(core);
+		return step_restarts(core) && may_tick(core) && tick(core);
 	return true;
 }
 
 static bool raise_pin(unsigned core)
 {
-	if (core != 0 || !tiny->pin[0].routed)
-		return false;
 	hosted_raise_pin(tiny, 0);
 	if (tiny->config.cores == 1)
 		run_interrupts(0);
@@ -135,6 +185,7 @@ static void post_call(unsigned core, const struct operation *operation)
 {
 	struct ipc_buffer *buffer = thread_ipc_buffer(current(tiny_cpu(core)));
 	struct hosted_call call = { .number = operation->number, .cptr = operation->cptr, .reply = operation->reply };
+	const unsigned last = tiny->config.cores - 1;
 	unsigned caps = 0;
 	while (caps < OPERATION_CAPS && operation->cap[caps])
 		caps++;
@@ -145,8 +196,14 @@ static void post_call(unsigned core, const struct operation *operation)
 		else if (buffer)
 			log_put(&buffer->words[i], operation->word[i]);
 	}
-	if (operation->waits)
+	if (operation->waits) {
+		access_read(&tiny->time, sizeof(tiny->time));
 		call.word[0] = tiny->time + 3 * tiny->kernel.slice;
+	}
+	if (operation->place)
+		call.word[0] = tiny_place;
+	if (operation->last)
+		call.word[operation->last_word] = last;
 	for (unsigned i = 0; buffer && i < OPERATION_CAPS; i++)
 		log_put(&buffer->caps[i], operation->cap[i]);
 	hosted_post_call(tiny, core, &call);
@@ -159,8 +216,21 @@ static bool enter_posted(unsigned core, bool part)
 		return run(core);
 	enter(core);
 	if (tiny->config.cores == 1)
-		return step_restarts(core) && tick(core); /* else it is the same as the whole call */
+		return step_restarts(core) && may_tick(core) && tick(core); /* else it is the same as the whole call */
 	return true;
+}
+
+bool step_starts(const struct step *step)
+{
+	const unsigned core = step->core;
+	switch (step->operation->kind) {
+	case OP_TICK: return !step->part && may_tick(core);
+	case OP_PIN: return !step->part && core == 0 && tiny->pin[0].routed;
+	case OP_GO_ON: return has_to_do(core);
+	case OP_STORE:
+	case OP_TOUCH: return !step->part && !has_to_do(core) && !tiny_idle(core);
+	default: return !has_to_do(core) && !tiny_idle(core);
+	}
 }
 
 bool step_do(const struct step *step)
@@ -169,18 +239,12 @@ bool step_do(const struct step *step)
 	const struct operation *operation = step->operation;
 	const unsigned core = step->core;
 	require(core < tiny->config.cores);
-	if (step->part && (operation->kind == OP_TICK || operation->kind == OP_PIN || operation->kind == OP_STORE ||
-	                   operation->kind == OP_TOUCH))
+	if (!step_starts(step))
 		return false;
 	switch (operation->kind) {
 	case OP_TICK: return tick(core);
 	case OP_PIN: return raise_pin(core);
 	case OP_GO_ON: return go_on(core, step->part);
-	default: break;
-	}
-	if (has_to_do(core) || tiny_idle(core))
-		return false;
-	switch (operation->kind) {
 	case OP_STORE: return store(core);
 	case OP_TOUCH: return hosted_touch(tiny, core, TINY_PLAY);
 	case OP_FAULT: hosted_post_fault(tiny, core, FAULT_EXCEPTION, 5, words); break;

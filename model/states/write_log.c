@@ -2,7 +2,7 @@
 #include "states.h"
 #include "transaction.h"
 
-enum { RANGES = 4, SET_BITS = 18, SMALL_BITS = 9 }; /* of the set of a transition's words, at load 1/2 */
+enum { RANGES = 6, SET_BITS = 18, SMALL_BITS = 9 }; /* of the set of a transition's words, at load 1/2 */
 
 struct log_entry log_entry[LOG_ENTRIES];
 unsigned log_count;
@@ -19,13 +19,18 @@ void log_range(void *start, size_t size)
 	range[ranges++].size = size;
 }
 
+bool log_has(const volatile void *address)
+{
+	unsigned in = 0;
+	while (in < ranges && (uint64_t)address - range[in].start >= range[in].size)
+		in++;
+	return in < ranges;
+}
+
 void log_write(const volatile void *address, size_t size)
 {
 	uint64_t at = (uint64_t)address & ~7ull, end = (uint64_t)address + size;
-	unsigned in = 0;
-	while (in < ranges && at - range[in].start >= range[in].size)
-		in++;
-	if (in == ranges)
+	if (!log_has((const void *)at))
 		return;
 	for (; at < end; at += 8) {
 		if (log_count == LOG_ENTRIES)

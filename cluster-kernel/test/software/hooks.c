@@ -3,21 +3,28 @@
 #include <string.h>
 #include "transaction.h"
 
+#ifdef transaction_reads /* a program that must know what is read, too, has a function of this name */
+void transaction_reads(const volatile void *address, size_t size);
+#else
+#define transaction_reads(address, size) ((void)(address), (void)(size))
+#endif
+
 void __tsan_init(void) {}
 void __tsan_func_entry(void *caller) { (void)caller; }
 void __tsan_func_exit(void) {}
-void __tsan_read_range(const void *address, size_t size) { (void)address, (void)size; }
+void __tsan_read_range(const void *address, size_t size) { transaction_reads(address, size); }
 void __tsan_write_range(void *address, size_t size) { transaction_writes(address, size); }
 
 #define PLAIN(size)                                                                             \
-	void __tsan_read##size(const void *address) { (void)address; }                          \
+	void __tsan_read##size(const void *address) { transaction_reads(address, size); }       \
 	void __tsan_write##size(void *address) { transaction_writes(address, size); }           \
-	void __tsan_unaligned_read##size(const void *address) { (void)address; }                \
+	void __tsan_unaligned_read##size(const void *address) { transaction_reads(address, size); } \
 	void __tsan_unaligned_write##size(void *address) { transaction_writes(address, size); }
 PLAIN(1) PLAIN(2) PLAIN(4) PLAIN(8) PLAIN(16)
 
 void *undo_memcpy(void *to, const void *from, size_t size)
 {
+	transaction_reads(from, size);
 	transaction_writes(to, size);
 	return memcpy(to, from, size);
 }
@@ -59,6 +66,7 @@ void *undo_memset(void *to, int byte, size_t size)
 	type __tsan_atomic##bits##_load(const volatile type *address, int order)                \
 	{                                                                                       \
 		(void)order;                                                                    \
+		transaction_reads((const void *)address, sizeof(type));                         \
 		return __atomic_load_n(address, __ATOMIC_SEQ_CST);                              \
 	}                                                                                       \
 	void __tsan_atomic##bits##_store(volatile type *address, type value, int order)         \

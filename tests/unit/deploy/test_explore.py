@@ -60,6 +60,13 @@ def test_passes(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
         f"--jobs 1 --states 20 --record {folder}/explore/clh-all.txt --theme all --depth 7 --time 9 --pairs")
 
 
+def test_reduced(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    """a reduced search is of several cores: of all themes, those that have them"""
+    status, results, _ = explored(capsys, "--all", "--reduce")
+    assert status == 0 and [one["theme"] for one in results] == ["two cores"]
+    assert (folder / "calls").read_text().splitlines()[-1].endswith("--theme two cores --reduce")
+
+
 def test_find(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     """a find is an exit status of 1, its path, and the command that repeats it; other themes go on"""
     status, results, errors = explored(capsys, "--all", "--lock", "fine")
@@ -82,6 +89,7 @@ def test_replay(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
 
 @pytest.mark.parametrize("words", ["--lock tas2", "--theme x", "--theme all --all", "--pairs --cores 2",
                                    "--replay x --theme all", "--lock none --cores 2", "--depth 0",
+                                   "--reduce", "--replay x --reduce", "--cores 4",
                                    "--states 2000000000"])
 def test_refused(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """what cannot be is a line and exit status 2"""
@@ -97,7 +105,7 @@ def test_fails(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_themes_are_tested() -> None:
     """each theme of one regime or another is a test, and each test's theme exists"""
-    table = re.findall(r'^\t\{ "([^"]+)", [12], ', (ROOT / "model/states/operations.c").read_text(), re.MULTILINE)
+    table = re.findall(r'^\t\{ "([^"]+)", [123], ', (ROOT / "model/states/operations.c").read_text(), re.MULTILINE)
     tested = re.findall(r"'([^']+)'", (ROOT / "model/states/meson.build").read_text().partition("states_themes = {")[2]
                         .partition("}")[0])
     assert len(table) > 10 and set(table) == set(tested) - {"clh", "fine", "dynamic"}

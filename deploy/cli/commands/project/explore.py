@@ -39,9 +39,10 @@ class ExploreOptions:
     depth: Annotated[int | None, option("--depth N", "Steps of the longest path (the theme's).", 1, 255)] = None
     seconds: Annotated[int | None, option("--time S", "Seconds for each theme (no limit).", 1, 1000000)] = None
     states: Annotated[int, option("--states N", f"States to store, {BYTES} bytes each.", 1, 2000000000)] = 4000000
-    cores: Annotated[int | None, option("--cores N", "Cores of the machine, 1 or 2 (the theme's).", 1, 2)] = None
+    cores: Annotated[int | None, option("--cores N", "Cores of the machine, 1 to 3 (the theme's).", 1, 3)] = None
     jobs: Annotated[int | None, option("--jobs N", "Processes that share the states (the host's cores).", 1, 64)] = None
     pairs: Annotated[bool, option("--pairs", "Also make each step in two machines with different secrets.")] = False
+    reduce: Annotated[bool, option("--reduce", "Of orders of steps that commute, try one; for several cores.")] = False
     replay: Annotated[Path | None, option("--replay FILE", "Repeat the path of a find.")] = None
     listing: Annotated[bool, option("--list", "List the themes.")] = False
     quiet: Quiet = False
@@ -72,7 +73,11 @@ def explore(args: ExploreOptions) -> None:
     if args.pairs:
         chosen = [name for name in chosen if (args.cores or themes[name].cores) == 1]
         if not chosen:
-            raise InputError("--pairs", f"theme {args.theme or THEME} needs two cores, and pairs are for one")
+            raise InputError("--pairs", f"theme {args.theme or THEME} needs several cores, and pairs are for one")
+    if args.reduce:
+        chosen = [name for name in chosen if (args.cores or themes[name].cores) > 1]
+        if not chosen:
+            raise InputError("--reduce", f"theme {args.theme or THEME} has one core: only steps of several commute")
     _explore(output, regime, args, chosen)
 
 
@@ -81,14 +86,15 @@ def _check(args: ExploreOptions) -> None:
         raise InputError(f"--lock {args.lock}", f"not one of {', '.join(REGIMES)}")
     if args.theme and args.every:
         raise InputError("--theme, --all", "at most one of the two is allowed")
-    if args.replay and (args.lock or args.theme or args.every or args.cores or args.depth or args.pairs):
+    if args.replay and (args.lock or args.theme or args.every or args.cores or args.depth or args.pairs or
+                        args.reduce):
         raise InputError("--replay", "the file says regime, theme, cores and steps: leave these options out")
     total, available = host.memory()
     if args.states * BYTES > available:
         raise InputError(f"--states {args.states}", f"needs {args.states * BYTES >> 20} MiB, and {available >> 20} of "
                          f"{total >> 20} MiB are free")
-    if args.lock == "none" and args.cores == 2:
-        raise InputError("--lock none --cores 2", "this regime is for one core")
+    if args.lock == "none" and args.cores and args.cores > 1:
+        raise InputError(f"--lock none --cores {args.cores}", "this regime is for one core")
 
 
 def _regime_of(path: Path) -> str:
@@ -118,7 +124,7 @@ def _command(regime: str, args: ExploreOptions, theme: str, record: Path) -> lis
                str(args.states), "--record", str(record), "--theme", theme]
     for name, value in (("--depth", args.depth), ("--time", args.seconds), ("--cores", args.cores)):
         command += [name, str(value)] if value else []
-    return command + (["--pairs"] if args.pairs else [])
+    return command + (["--pairs"] if args.pairs else []) + (["--reduce"] if args.reduce else [])
 
 
 def _explore(output: Output, regime: str, args: ExploreOptions, chosen: list[str]) -> None:
