@@ -126,6 +126,11 @@ class Mistake:
         """Its name, which others in other files of the list may have, too."""
         return f"{self.area}: {self.name}"
 
+    @property
+    def strict(self) -> bool:
+        """Whether each test that is meant to see it must read what it changes."""
+        return True
+
     def place(self, source: Callable[[Path], Source]) -> Placed:
         texts: dict[Path, Source] = {}
         digests, changes = [], True

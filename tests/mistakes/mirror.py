@@ -106,6 +106,10 @@ class Mirror:
             made |= self._dirty.intersection(step.outputs)
         return made
 
+    def objects(self) -> dict[str, bytes]:
+        """Returns the object files that have been compiled anew for the texts that are in place."""
+        return {path: (self.build / path).read_bytes() for path in sorted(self._dirty) if path.endswith(".o")}
+
     def _write(self, changed: Mapping[Path, str]) -> None:
         self.restore()
         for file, text in changed.items():

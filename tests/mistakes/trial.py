@@ -12,10 +12,14 @@ from deploy.tools.testing.result import Result
 from tests.mistakes.catalogue import CatalogueError, Mistake, Placed, Seen, sources
 from tests.mistakes.graph import Graph
 from tests.mistakes.mirror import BuildFailure, Mirror
-from tests.mistakes.verdicts import CAUGHT, SURVIVED, UNFIT, Verdict
+from tests.mistakes.verdicts import CAUGHT, SAME, SURVIVED, UNFIT, UNREAD, Verdict
 
 SHORTEST = 10.0  # seconds of given time that a test has with a mistake, at least
 SLACK = 8        # times as long as without one
+
+
+class Unused(CatalogueError):
+    """The test does not read what the mistake changes."""
 
 
 class Bench:
@@ -31,12 +35,23 @@ class Bench:
         return seen.test in self._tests
 
     def attempt(self, mistake: Mistake, seen_by: tuple[Seen, ...]) -> Verdict:
-        """Tries the mistake with the tests in order, up to the first that fails."""
+        """Tries the mistake with the tests in order, up to the first that fails. Not strict: tests that do not read
+        what it changes are left out, and what no test sees may be the same code."""
+        reading: list[Seen] = []
         try:
             placed = mistake.place(self._sources)
             for seen in seen_by:
-                if why := self._sees(placed, seen):
-                    return Verdict(placed.digest, CAUGHT, f"{seen.test}: {why}")
+                try:
+                    if why := self._sees(placed, seen):
+                        return Verdict(placed.digest, CAUGHT, f"{seen.test}: {why}")
+                    reading.append(seen)
+                except Unused:
+                    if mistake.strict:
+                        raise
+            if not mistake.strict and not reading:
+                return Verdict(placed.digest, UNREAD, "")
+            if not mistake.strict and self._is_same_code(placed, reading[0]):
+                return Verdict(placed.digest, SAME, "")
         except (CatalogueError, BuildFailure) as error:
             return Verdict(placed.digest if isinstance(error, BuildFailure) else mistake.digest, UNFIT, str(error))
         finally:
@@ -49,12 +64,21 @@ class Bench:
         test = replace(own, command=seen.command(own.command))
         made = self._mirror.make(placed.texts, self._targets[seen.test])
         if not made and not any(str(file) in word for file in placed.texts for word in test.command):
-            raise CatalogueError(f"{seen.test}: does not use {', '.join(map(str, placed.texts))}")
+            raise Unused(f"{seen.test}: does not use {', '.join(map(str, placed.texts))}")
         limit = max(SHORTEST, SLACK * self._sound(own, seen))
         result = meson_tests.run_one(self._moved(test, limit))
         if seen.finds is not None:
             return f"finds '{seen.finds}' in '{seen.words}'" if result.outcome == "passed" else ""
         return reason(result) if result.outcome == "failed" else ""
+
+    def _is_same_code(self, placed: Placed, seen: Seen) -> bool:
+        """Returns whether the compiler makes the same objects of the sound text, for a test that reads it."""
+        made, sound = [], {file: self._sources(file).text for file in placed.texts}
+        for texts in (placed.texts, sound):
+            self._mirror.restore()
+            self._mirror.make(texts, self._targets[seen.test])
+            made.append(self._mirror.objects())
+        return bool(made[0]) and made[0] == made[1]
 
     def _moved(self, test: MesonTest, limit: float) -> MesonTest:
         return replace(test, command=[self._mirror.text(word) for word in test.command], limit=limit,

@@ -18,6 +18,8 @@ from tests.mistakes.catalogue import Mistake
 FILE = Path(__file__).with_name("verdicts.txt")
 PAGE = BUILD / "docs" / "mistakes.md"
 CAUGHT, SURVIVED, UNFIT = "caught", "SURVIVED", "unfit"  # unfit: does not compile, or not its text any more
+# Of mutants (mutants.py): as without it; and a file that no hosted test reads.
+SAME, UNREAD = "same code", "no test"
 _DIGITS = 8  # of a digest, in the file
 
 

@@ -16,7 +16,7 @@ from tests.mistakes.catalogue import Change, Mistake, Seen, sources
 from tests.mistakes.graph import Graph
 from tests.mistakes.mirror import BuildFailure, Mirror
 from tests.mistakes.trial import Bench
-from tests.mistakes.verdicts import CAUGHT, SURVIVED, UNFIT
+from tests.mistakes.verdicts import CAUGHT, SAME, SURVIVED, UNFIT, UNREAD
 
 FILES = {
     "lib/add.h": "enum { ONE = 1 };\nint add(int a, int b);\nint more(void);\n",
@@ -140,6 +140,25 @@ def test_verdict(bench: Bench) -> None:
     assert hangs.verdict == CAUGHT and "given time" in hangs.by
     unused = bench.attempt(*planted("lib/add.c", "a + b", "a - b", other))
     assert (unused.verdict, unused.by) == (UNFIT, "while: does not use lib/add.c")
+
+
+class Loose(Mistake):
+    """As a mutant: tests may be named that do not read the file."""
+
+    strict = False
+
+
+def test_mutant(bench: Bench) -> None:
+    """of a mutant, tests that do not read the file are left out; what none sees may be the same code"""
+    def attempt(file: str, find: str, put: str, *seen: Seen) -> str:
+        mistake, tests = planted(file, find, put, *seen)
+        return bench.attempt(Loose(mistake.area, mistake.name, mistake.changes, seen_by=tests), tests).verdict
+
+    add, other = Seen("add"), Seen("while")
+    assert attempt("lib/add.c", "a + b", "a - b", other, add) == CAUGHT
+    assert attempt("lib/add.c", "a + b", "a - b", other) == UNREAD
+    assert attempt("lib/add.c", "a + b", "(a) + b", other, add) == SAME
+    assert attempt("test/test.c", "!= 's'", "== 's'", add) == SURVIVED
 
 
 def test_explored(bench: Bench) -> None:
