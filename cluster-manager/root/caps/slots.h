@@ -11,11 +11,13 @@
 
 /*
  * The manager keeps what it takes. Others: an application; what it shares with its stack process; what programs share;
- * what one request needs for as long as it is served; a process that another one has forked.
+ * what one request needs for as long as it is served; a process that another one has forked; the program that a
+ * process of a family has executed.
  */
 enum { OWNER_MANAGER = 0, OWNER_SHARED = 1 + 2 * MAP_MAX_APPLICATIONS, OWNERS_SHARED = 65,
        OWNER_SCRATCH = OWNER_SHARED + OWNERS_SHARED, OWNER_CHILDREN, OWNERS_CHILDREN = 480,
-       OWNERS = OWNER_CHILDREN + OWNERS_CHILDREN };
+       OWNER_IMAGES = OWNER_CHILDREN + OWNERS_CHILDREN, OWNERS_IMAGES = 512,
+       OWNERS = OWNER_IMAGES + OWNERS_IMAGES };
 static inline uint32_t owner_application(uint32_t application) { return 1 + application; }
 static inline uint32_t owner_sockets(uint32_t application) { return 1 + MAP_MAX_APPLICATIONS + application; }
 

@@ -15,6 +15,8 @@ struct shield;
 int process_objects(struct process *p);
 /* Gives it the capabilities that every process has. `number`: its badge. */
 int process_give_first(struct process *p, uint32_t number, uint32_t core);
+/* Gives it its untyped memory, which process_stop() takes back with all that the process made of it. */
+int process_give_memory(const struct process *p);
 /* Fills what the information page says of every program, files, memory and devices left out. */
 void process_describe(uint32_t application, struct gained_core core, struct process_info *info);
 int process_map_info(const struct process_info *info, int vspace);

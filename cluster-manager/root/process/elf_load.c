@@ -9,9 +9,10 @@
 
 enum { SHARED_MAX = OWNERS_SHARED - 1 };
 
-/* Frames of read-only segments, kept for the next program of the same module. */
+/* Frames of read-only segments, kept for the next program of the same file. */
 static struct shared {
 	int module;
+	const void *file; /* in the module */
 	unsigned segment;
 	int frames;
 	uint32_t count;
@@ -42,18 +43,19 @@ static int frames_fill(int frames, uint32_t count, uint64_t skip, const char *da
 	return 0;
 }
 
-static struct shared *shared_find(int module, unsigned segment)
+static struct shared *shared_find(const struct module *m, unsigned segment)
 {
 	for (uint32_t i = 0; i < shared_count; i++)
-		if (shared[i].module == module && shared[i].segment == segment)
+		if (shared[i].module == m->index && shared[i].file == m->data && shared[i].segment == segment)
 			return &shared[i];
 	return NULL;
 }
 
-/* The first program that uses them maps the frames themselves, others copies. */
+/* The first program that uses them maps the frames themselves, others copies; so does one that is executed, whose
+ * address space stays when it goes. */
 static int shared_use(struct shared *s)
 {
-	if (s->user != OWNER_MANAGER)
+	if (s->user != OWNER_MANAGER || owner_now() >= OWNER_IMAGES)
 		return slots_copy(s->frames, s->count);
 	s->user = owner_now();
 	return s->frames;
@@ -96,15 +98,20 @@ static int load_segment(const struct module *m, unsigned segment, const struct e
 	uint32_t count = (uint32_t)((s->vaddr + s->memory_size - start + SIZE_4K - 1) / SIZE_4K);
 	bool writable = s->rights & ELF_WRITE;
 	unsigned rights = RIGHT_READ | (writable ? RIGHT_WRITE : 0) | (s->rights & ELF_EXECUTE ? RIGHT_EXECUTE : 0);
-	struct shared *known = writable ? NULL : shared_find(m->index, segment);
+	struct shared *known = writable ? NULL : shared_find(m, segment);
 	bool share = !writable && shared_count < SHARED_MAX;
 	int frames = known ? shared_use(known) : make_frames(m, s, s->vaddr - start, count, share);
 
 	if (frames < 0)
 		return frames;
-	if (!known && share)
-		shared[shared_count++] = (struct shared){ m->index, segment, frames, count, owner_now() };
-	*mapped = (struct elf_mapping){ start, frames, count, rights };
+	if (!known && share) {
+		known = &shared[shared_count++];
+		*known = (struct shared){ m->index, m->data, segment, frames, count, OWNER_MANAGER };
+		frames = shared_use(known);
+		if (frames < 0)
+			return frames;
+	}
+	*mapped = (struct elf_mapping){ start, frames, count, rights, known || share };
 	return vspace_map_range(vspace, frames, count, SIZE_4K, start, rights, CACHE_WRITE_BACK);
 }
 
@@ -125,12 +132,19 @@ int elf_load(const struct module *m, const char *name, int vspace, struct elf_im
 	return 0;
 }
 
-uint64_t elf_headers(const struct elf_image *image)
+int elf_tables(int vspace, uint64_t begin, uint64_t end, uint64_t *made)
 {
-	for (uint32_t i = 0; i < image->count; i++) {
-		const struct elf_segment *s = &image->segment[i];
-		if (image->headers >= s->offset && image->headers - s->offset < s->file_size)
-			return s->vaddr + (image->headers - s->offset);
+	enum { REACH_2M = 1 << 21, REACH_1G = 1 << 30 };
+	for (uint64_t at = begin & -(uint64_t)REACH_2M; at < end; at += REACH_2M) {
+		const uint32_t missing = at / REACH_1G >= (*made + REACH_1G - 1) / REACH_1G ? 2 : at >= *made ? 1 : 0;
+		for (uint32_t i = 0; i < missing; i++) {
+			int table = memory_object(OBJECT_PAGE_TABLE, 0);
+			if (table < 0)
+				return table;
+			/* an error: there was one, of the first process's first program */
+			page_table_map(IPC, (uint64_t)table, (uint64_t)vspace, at);
+		}
+		*made = at + REACH_2M > *made ? at + REACH_2M : *made;
 	}
 	return 0;
 }

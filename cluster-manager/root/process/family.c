@@ -5,7 +5,9 @@
 #include "area.h"
 #include "build.h"
 #include "console.h"
+#include "exec.h"
 #include "family.h"
+#include "fault.h"
 #include "files.h"
 #include "fork-heap.h"
 #include "inherit.h"
@@ -137,6 +139,7 @@ static void give_back(struct family *f, uint32_t application)
 		if (!m->kept || m->life == MEMBER_RUNS || f->shares.at[i].lent)
 			continue;
 		memory_return(owner_of(f, application, i));
+		memory_return(exec_owner(f->number, i));
 		f->shares.at[i].process = NULL;
 		m->kept = false;
 		m->child.memory = 0;
@@ -197,34 +200,9 @@ static bool may_say(struct family *f)
 	return true;
 }
 
-/* Linux's signals, by the fault and the vector of an exception (Intel SDM volume 3, table 6-1). */
-static uint32_t signal_of(uint64_t fault, uint64_t vector)
-{
-	enum { ILLEGAL = 4, TRAP = 5, BUS = 7, ARITHMETIC = 8, SEGMENT = 11, BAD_CALL = 31 };
-	if (fault == FAULT_SYSCALL)
-		return BAD_CALL;
-	if (fault == FAULT_PAGE)
-		return SEGMENT;
-	switch (vector) {
-	case 0:
-	case 16:
-	case 19:
-		return ARITHMETIC;
-	case 1:
-	case 3:
-		return TRAP;
-	case 6:
-		return ILLEGAL;
-	case 17:
-		return BUS;
-	default:
-		return SEGMENT;
-	}
-}
-
 int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_t vector, uint64_t rip)
 {
-	const uint32_t signal = signal_of(fault, vector);
+	const uint32_t signal = fault_signal(fault, vector);
 	if (may_say(family[application]))
 		console_print("%s: process %u ends by signal %u, a fault at 0x%lx", map->application[application].name,
 		              family[application]->member[place].pid, signal, rip);
@@ -244,6 +222,8 @@ void family_kill(uint32_t application)
 	if (f)
 		give_back(f, application);
 	process_kill(application);
+	if (f)
+		memory_return(exec_owner(f->number, 0));
 }
 
 bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid)
@@ -403,7 +383,7 @@ static int fork_memory(struct family *f, uint32_t application, unsigned from, un
 	const struct map_application *a = &map->application[application];
 	const struct process *parent = process_at(application, from);
 	struct process *p = process_at(application, to);
-	int error = inherit_image(p, parent, f->member[0].image);
+	int error = inherit_image(p, parent, exec_owner(f->number, to));
 	if (!error)
 		error = inherit_touched(p, parent, a->heap);
 	if (!error)
@@ -502,6 +482,30 @@ void family_begin(uint32_t application, uint32_t place)
 {
 	require(place && family_runs(application, place));
 	tcb_resume((uint64_t)family[application]->member[place].child.tcb);
+}
+
+int family_exec(uint32_t application, uint32_t place, const struct exec_order *order)
+{
+	static struct error_message err;
+	struct family *f = family[application];
+	struct exec_plan plan;
+	if (!f)
+		return -SKERRY_NOT_FOUND;
+	const struct exec_process e = { process_at(application, place), owner_of(f, application, place),
+	                                exec_owner(f->number, place), &f->shares, place };
+	process_reserve_records(&map->application[application]);
+	int error = exec_check(&map->application[application], &e, order, &plan, &err);
+	if (err.text[0] && may_say(f))
+		console_print("%s: %s", map->application[application].name, err.text);
+	if (error)
+		return error;
+	f->member[place].inbox.entry = 0; /* what it has been sent stays there */
+	f->member[place].inbox.told = false;
+	error = exec_run(&e, order, &plan);
+	give_back(f, application);
+	if (error)
+		console_print("%s: a process ends in an exec (error %d)", map->application[application].name, -error);
+	return error ? EXEC_ENDS : 0;
 }
 
 /* --- memory --- */

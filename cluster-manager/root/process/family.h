@@ -30,6 +30,13 @@ struct fork_start {
 };
 int family_fork(uint32_t application, uint32_t place, const struct fork_start *start, uint32_t *pid);
 void family_begin(uint32_t application, uint32_t place);
+/*
+ * MANAGER_EXEC. Returns 0: the process runs the other program; EXEC_ENDS: it has none, and must be ended; or an error,
+ * with which nothing has changed.
+ */
+struct exec_order;
+enum { EXEC_ENDS = 1 };
+int family_exec(uint32_t application, uint32_t place, const struct exec_order *order);
 /* The child at `place`, not 0, ends with this status, as wait() has it. Returns its parent's place, or -1. */
 int family_ended(uint32_t application, uint32_t place, uint32_t status);
 /* Ends the child at `place` for a fault of its thread, as family_ended() does, with the signal that Linux sends. */

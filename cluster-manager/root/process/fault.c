@@ -96,3 +96,27 @@ void fault_publish(const struct report_fault *f)
 		text_format(t, ",\"address\":%lu", f->word[2]);
 	results_end(t);
 }
+
+uint32_t fault_signal(uint64_t fault, uint64_t vector)
+{
+	enum { ILLEGAL = 4, TRAP = 5, BUS = 7, ARITHMETIC = 8, SEGMENT = 11, BAD_CALL = 31 };
+	if (fault == FAULT_SYSCALL)
+		return BAD_CALL;
+	if (fault == FAULT_PAGE)
+		return SEGMENT;
+	switch (vector) {
+	case 0:
+	case 16:
+	case 19:
+		return ARITHMETIC;
+	case 1:
+	case 3:
+		return TRAP;
+	case 6:
+		return ILLEGAL;
+	case 17:
+		return BUS;
+	default:
+		return SEGMENT;
+	}
+}

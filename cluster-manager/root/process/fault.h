@@ -8,3 +8,5 @@
 struct report_fault fault_of(uint32_t application, const struct message *m);
 /* The primary: to the console and the results. */
 void fault_publish(const struct report_fault *fault);
+/* Returns Linux's signal for a fault, FAULT_*, and the vector of an exception (Intel SDM volume 3, table 6-1). */
+uint32_t fault_signal(uint64_t fault, uint64_t vector);

@@ -21,6 +21,7 @@ struct process {
 	uint32_t table_count;
 	struct shield *shield;        /* null: all pages have the rights that they had at first */
 	struct elf_mapping *image;    /* null where nobody asks: ELF_MAX_SEGMENTS of them (elf_load.h) */
+	bool executed;                /* the image is another program's than that which its family began with */
 };
 
 /* Puts a copy of a root capability into a slot of the program's CNode. */

@@ -12,22 +12,37 @@
 #define TABLE_REACH (1ull << 30) /* of one page table that has 2 MiB frames */
 enum { STACK_GROUPS = PROCESS_STACK_SIZE / PROCESS_STACK_STEP };
 
-static int copy_segment(struct elf_mapping *to, const struct elf_mapping *from, const struct elf_mapping *first)
+/* `kept`: its read-only frames are there as long as any process of the family is. */
+static int copy_segment(struct elf_mapping *to, const struct elf_mapping *from, bool kept)
 {
-	if (!(from->rights & RIGHT_WRITE)) {
-		to->first = slots_copy(first->first, first->count);
+	if (!(from->rights & RIGHT_WRITE) && kept) {
+		to->first = slots_copy(from->first, from->count);
 		return to->first < 0 ? to->first : 0;
 	}
 	to->first = memory_frames_copy(OBJECT_FRAME_4K, from->count, from->first);
 	return to->first < 0 ? to->first : 0;
 }
 
-int inherit_image(struct process *p, const struct process *parent, const struct elf_mapping *first)
+/* The table that has those of image and heap; the image's other tables, and its frames, are `owner`'s. */
+static int make_tables(struct process *p, const struct process *parent, uint32_t owner)
 {
+	const int top = memory_object(OBJECT_PAGE_TABLE, 0);
+	int error = top < 0 ? top : page_table_map(IPC, (uint64_t)top, (uint64_t)p->vspace, 0);
+	uint64_t made = 0;
+	owner_set(owner);
+	for (unsigned i = 0; i < ELF_MAX_SEGMENTS && parent->image[i].count && !error; i++)
+		error = elf_tables(p->vspace, parent->image[i].address,
+		                   parent->image[i].address + (uint64_t)parent->image[i].count * SIZE_4K, &made);
+	return error;
+}
+
+static int map_segments(struct process *p, const struct process *parent)
+{
+	p->executed = parent->executed;
 	for (unsigned i = 0; i < ELF_MAX_SEGMENTS && parent->image[i].count; i++) {
 		struct elf_mapping *to = &p->image[i];
 		*to = parent->image[i];
-		int error = copy_segment(to, &parent->image[i], &first[i]);
+		int error = copy_segment(to, &parent->image[i], to->shared || !parent->executed);
 		if (!error)
 			error = vspace_map_range(p->vspace, to->first, to->count, SIZE_4K, to->address, to->rights,
 			                         CACHE_WRITE_BACK);
@@ -35,6 +50,16 @@ int inherit_image(struct process *p, const struct process *parent, const struct 
 			return error;
 	}
 	return 0;
+}
+
+int inherit_image(struct process *p, const struct process *parent, uint32_t image_owner)
+{
+	const uint32_t before = owner_now();
+	int error = make_tables(p, parent, image_owner);
+	if (!error)
+		error = map_segments(p, parent);
+	owner_set(before);
+	return error;
 }
 
 int inherit_touched(struct process *p, const struct process *parent, uint64_t heap)

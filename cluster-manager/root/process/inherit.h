@@ -11,10 +11,10 @@
 #include "grant.h"
 
 /*
- * Maps the program: copies of the parent's segments where they can be written, else the frames of the family's first
- * process.
+ * Maps the program: copies of the parent's segments where they can be written, or end with the parent, else the same
+ * frames. What it takes is of `image_owner` (exec.h).
  */
-int inherit_image(struct process *p, const struct process *parent, const struct elf_mapping *first);
+int inherit_image(struct process *p, const struct process *parent, uint32_t image_owner);
 /* Makes the table of what is touched (skerry/process.h), with the content of the parent's. */
 int inherit_touched(struct process *p, const struct process *parent, uint64_t heap);
 /* Promises a stack, and copies what the parent has touched of its own. */

@@ -126,10 +126,14 @@ int process_give_first(struct process *p, uint32_t number, uint32_t core)
 	if (!error)
 		error = process_give_badged(p, PROCESS_SLOT_FAULT, endpoint, RIGHT_WRITE | RIGHT_GRANT,
 					    number | BADGE_FAULT);
-	if (!error) /* a child of ours, so that revoking ours takes back all that the program made of it */
-		error = untyped_retype(IPC, (uint64_t)p->own_memory, OBJECT_UNTYPED, OWN_UNTYPED_BITS,
-				       (uint64_t)p->cnode, PROCESS_SLOT_UNTYPED, 1);
-	return error;
+	return error ? error : process_give_memory(p);
+}
+
+/* A child of ours, so that revoking ours takes back all that the program made of it. */
+int process_give_memory(const struct process *p)
+{
+	return untyped_retype(IPC, (uint64_t)p->own_memory, OBJECT_UNTYPED, OWN_UNTYPED_BITS, (uint64_t)p->cnode,
+	                      PROCESS_SLOT_UNTYPED, 1);
 }
 
 void process_describe(uint32_t application, struct gained_core core, struct process_info *info)

@@ -148,3 +148,18 @@ void share_end(struct shares *s, unsigned place)
 		if (own->source[step])
 			note_returned(s, place, step);
 }
+
+int share_leave(struct shares *s, unsigned place)
+{
+	struct sharer *own = &s->at[place];
+	require(place < PROCESS_MEMBERS && own->process);
+	int error = share_settle(s, place);
+	for (uint32_t step = 0; step < s->steps && !error; step++) {
+		if (!own->source[step])
+			continue;
+		error = cnode_delete(ROOT_SLOT_CNODE, (uint64_t)own->borrowed + step);
+		if (!error)
+			note_returned(s, place, step);
+	}
+	return error;
+}

@@ -47,5 +47,8 @@ int share_lend(struct shares *s, unsigned parent, unsigned child, uint32_t step,
 int share_write(struct shares *s, unsigned place, uint32_t step);
 /* Gives each borrower of the process's frames a copy: nobody borrows of it then. Returns 0 or an error. */
 int share_settle(struct shares *s, unsigned place);
+/* Takes all that it borrows from the process, which maps nothing there then, and gives the borrowers of its frames
+ * copies. Returns 0 or an error. */
+int share_leave(struct shares *s, unsigned place);
 /* The process runs no more: it borrows nothing. Its slots for what it borrowed are its owner's to return. */
 void share_end(struct shares *s, unsigned place);

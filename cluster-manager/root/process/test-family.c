@@ -120,9 +120,10 @@ int promise_word(const struct promise_table *t, uint64_t word, uint64_t *value)
 	return next_error();
 }
 
-int inherit_image(struct process *p, const struct process *parent, const struct elf_mapping *first)
+int inherit_image(struct process *p, const struct process *parent, uint32_t image_owner)
 {
-	return (void)p, (void)parent, (void)first, next_error();
+	has[image_owner] = true;
+	return (void)p, (void)parent, next_error();
 }
 int inherit_touched(struct process *p, const struct process *parent, uint64_t heap)
 {
@@ -142,6 +143,22 @@ int inherit_step(struct process *p, const struct process *parent, uint32_t step,
 {
 	return (void)p, (void)parent, (void)step, (void)rights, next_error();
 }
+
+static int lacks;
+int exec_check(const struct map_application *a, const struct exec_process *e, const struct exec_order *o,
+               struct exec_plan *plan, struct error_message *err)
+{
+	(void)a, (void)e, (void)plan;
+	err->text[0] = o->file ? 'x' : 0;
+	return o->file ? -SKERRY_BAD_ARGUMENT : 0;
+}
+int exec_run(const struct exec_process *e, const struct exec_order *o, const struct exec_plan *plan)
+{
+	(void)o, (void)plan;
+	has[e->image_owner] = true;
+	return lacks;
+}
+uint32_t fault_signal(uint64_t fault, uint64_t vector) { return (void)vector, fault == FAULT_PAGE ? 11 : 0; }
 
 static struct process first;
 struct process *process_of(uint32_t application) { return (void)application, &first; }
@@ -211,7 +228,15 @@ struct gained_core core_now(uint32_t application) { return (void)application, (s
 static unsigned owners(void)
 {
 	unsigned count = 0;
-	for (uint32_t i = OWNER_CHILDREN; i < OWNERS; i++)
+	for (uint32_t i = OWNER_CHILDREN; i < OWNER_IMAGES; i++)
+		count += has[i];
+	return count;
+}
+
+static unsigned images(void)
+{
+	unsigned count = 0;
+	for (uint32_t i = OWNER_IMAGES; i < OWNERS; i++)
 		count += has[i];
 	return count;
 }
@@ -239,7 +264,7 @@ static void misses(void)
 		if (!fork_from(0, &pid))
 			break;
 		missed++;
-		CHECK(owners() == 0 && family_find(APPLICATION, 2) < 0 && !family[APPLICATION]->shares.at[0].lent);
+		CHECK(owners() == 0 && images() == 0 && family_find(APPLICATION, 2) < 0 && !family[APPLICATION]->shares.at[0].lent);
 		CHECK(!ends);
 	}
 	CHECK(missed > 15 && written == 2 && owners() == 1 && pid && ends);
@@ -403,6 +428,32 @@ static void names(void)
 	family_inbox(APPLICATION, 0)->drops_children = false;
 }
 
+/* What a process has executed goes with it; its signals stay, but nobody interrupts it before it has said where. */
+static void executes(void)
+{
+	struct exec_order order = { .file = 1 };
+	struct ended ended;
+	uint32_t pid;
+	CHECK(!fork_from(0, &pid));
+	const uint32_t place = (uint32_t)family_find(APPLICATION, pid);
+	struct inbox *b = family_inbox(APPLICATION, place);
+	b->entry = ENTRY;
+	b->told = true;
+	CHECK(family_exec(APPLICATION, place, &order) == -SKERRY_BAD_ARGUMENT && b->entry == ENTRY);
+	order.file = 0;
+	CHECK(!family_send(APPLICATION, 0, place, (struct sent_signal){ .number = 10 }));
+	CHECK(!family_exec(APPLICATION, place, &order) && images() == 1);
+	CHECK(!b->entry && !b->told && !inbox_is_due(b) && b->count == 1 && owners() == 1);
+	lacks = -SKERRY_NO_MEMORY;
+	CHECK(family_exec(APPLICATION, place, &order) == EXEC_ENDS);
+	lacks = 0;
+	CHECK(family_ended(APPLICATION, place, 9) == 0 && !images() && owners() == 0);
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, &ended) && ended.status == 9);
+	CHECK(!family_exec(APPLICATION, 0, &order) && images() == 1);
+	family_kill(APPLICATION);
+	CHECK(!images() && owners() == 0 && family_start(APPLICATION) == 0);
+}
+
 int main(void)
 {
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -420,5 +471,6 @@ int main(void)
 	interrupts();
 	fills();
 	names();
+	executes();
 	return failures != 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that fork, write and end in any order see what plain copies of their memory would hold. A model of the
+ * Processes that fork, write, execute and end in any order see what plain copies of their memory would hold. A model of the
  * kernel has the capabilities, mappings and frames; after each drawn operation everything is compared, and no frame can
  * be written by one process while another one sees it.
  *
@@ -130,7 +130,7 @@ static uint8_t bytes[PLACES][3][STEPS];
 static bool runs[PLACES], kept[PLACES];
 static uint64_t plain[PLACES][STEPS];
 static bool there[PLACES][STEPS]; /* it has touched the step, or its parent had at the fork */
-static unsigned forks, ends, writes, settled;
+static unsigned forks, ends, writes, settled, left;
 
 static void begin(int place)
 {
@@ -220,6 +220,22 @@ static void settle(void)
 		}
 }
 
+/* It executes another program: what it borrows goes, and who borrows of it has copies. */
+static void leave(int place)
+{
+	bool borrowed[STEPS];
+	for (uint32_t step = 0; step < STEPS; step++)
+		borrowed[step] = shares.at[place].source[step];
+	CHECK(share_leave(&shares, (unsigned)place) == 0 && !shares.at[place].lent);
+	for (uint32_t step = 0; step < STEPS; step++) {
+		CHECK(!shares.at[place].source[step] && (!borrowed[step] || !mapped_at(place, step)));
+		there[place][step] &= !borrowed[step];
+		plain[place][step] = borrowed[step] ? 0 : plain[place][step];
+	}
+	give_back();
+	left++;
+}
+
 static void compare(void)
 {
 	for (int place = 0; place < PLACES; place++)
@@ -258,6 +274,8 @@ static void operate(uint64_t number)
 		end(place);
 	else if (kind == 4)
 		settle();
+	else if (kind == 5)
+		leave(place);
 	else
 		write_step(place, (uint32_t)rand() % STEPS, number);
 }
@@ -279,8 +297,8 @@ int main(int argc, char **argv)
 		CHECK(!slot[i].frame);
 	for (int place = 0; place < PLACES; place++)
 		CHECK(!kept[place] && !shares.at[place].lent);
-	printf("seed %u: %u forks, %u ends, %u writes, %u copies, %u settled\n", seed, forks, ends, writes, copies,
-	       settled);
-	CHECK(operations < OPERATIONS || (forks > 1000 && copies > 1000 && settled > 100));
+	printf("seed %u: %u forks, %u ends, %u writes, %u copies, %u settled, %u left\n", seed, forks, ends, writes,
+	       copies, settled, left);
+	CHECK(operations < OPERATIONS || (forks > 1000 && copies > 1000 && settled > 100 && left > 1000));
 	return failures != 0;
 }

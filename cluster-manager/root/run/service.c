@@ -6,6 +6,7 @@
 #include "console.h"
 #include "deliver.h"
 #include "device.h"
+#include "exec.h"
 #include "family.h"
 #include "fault.h"
 #include "json.h"
@@ -374,11 +375,29 @@ static void request_end(struct request *r)
 	report_about(REPORT_EXITED, r->application, (uint32_t)r->m.word[0]);
 }
 
+/* The caller's thread begins the other program, or is gone: it has no answer. */
+static int request_exec(struct request *r)
+{
+	enum { KILL = 9, KILLED = 128 + KILL /* as a shell says it */ };
+	if (message_words(r->m.info) < MESSAGE_REGISTERS)
+		return -SKERRY_TRUNCATED;
+	const struct exec_order order = { r->m.word[0], r->m.word[1], r->m.word[2], r->m.word[3] };
+	int error = family_exec(r->application, r->place, &order);
+	if (error < 0)
+		return error;
+	waiters_wake(WAIT_CHILD, wait_key(r->application, r->place), 0);
+	r->answered = true;
+	r->m.word[0] = r->place ? KILL : KILLED;
+	if (error)
+		request_end(r);
+	return 0;
+}
+
 /* Barriers, and whether it serves, are the business of a family's first process. */
 static bool may_child(uint64_t label)
 {
 	return label == MANAGER_WRITE || label == MANAGER_EXIT || label == MANAGER_RESULT || label == MANAGER_LOOKUP ||
-	       label == MANAGER_PROTECT || (label >= MANAGER_FORK && label <= MANAGER_GROUP);
+	       label == MANAGER_PROTECT || (label >= MANAGER_FORK && label <= MANAGER_EXEC);
 }
 
 static int request_handle(struct request *r, struct message *answer)
@@ -426,6 +445,8 @@ static int request_handle(struct request *r, struct message *answer)
 		return request_signal(r, answer);
 	case MANAGER_GROUP:
 		return request_group(r, answer);
+	case MANAGER_EXEC:
+		return request_exec(r);
 	case MANAGER_CONFIG:
 		return request_config(r, answer);
 	case MANAGER_SAMPLE:

@@ -181,6 +181,12 @@ void family_begin(uint32_t application, uint32_t place)
 	begun++;
 	answers_before_it = answers;
 }
+int family_exec(uint32_t application, uint32_t place, const struct exec_order *order)
+{
+	(void)application, (void)place;
+	CHECK(order->file_size == 2 && order->stack == 3);
+	return order->file == 1 ? 0 : order->file == 2 ? EXEC_ENDS : -SKERRY_BAD_ARGUMENT;
+}
 int family_ended(uint32_t application, uint32_t place, uint32_t status)
 {
 	(void)application;
@@ -505,6 +511,22 @@ static void killer(void)
 	CHECK(answers == before + 1 && last_answer == 0 && interrupts == interrupted + 1 && inbox[0].told);
 }
 
+/* Who executes another program has no answer, unless that is refused; what cannot be begun ends the process. */
+static void executes(void)
+{
+	unsigned before = answers;
+	const unsigned ended = children_ended;
+	family_request(CHILD, MANAGER_EXEC, 3, 2, 3);
+	CHECK(answers == before + 1 && last_answer == SKERRY_BAD_ARGUMENT);
+	before = answers;
+	family_request(CHILD, MANAGER_EXEC, 1, 2, 3);
+	CHECK(answers == before && children_ended == ended);
+	family_request(CHILD, MANAGER_EXEC, 2, 2, 3);
+	CHECK(answers == before && children_ended == ended + 1 && child_status == 9);
+	request(HOSTILE, MANAGER_EXEC, 0, 0, true);
+	CHECK(last_answer == SKERRY_TRUNCATED);
+}
+
 /* Four words of a driver reach its device, fewer do not. */
 static void configuration(void)
 {
@@ -543,6 +565,7 @@ int main(void)
 	families();
 	signals();
 	killer();
+	executes();
 	configuration();
 	return failures != 0;
 }

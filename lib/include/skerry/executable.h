@@ -30,3 +30,14 @@ bool elf_read(struct elf_image *out, const void *file, uint64_t size, const char
  */
 bool elf_check_mappable(const struct elf_image *elf, uint64_t low, uint64_t high, uint32_t max_segments,
 			const char *name, struct error_message *err);
+
+/* Returns the address of its program headers in the program, 0 where no segment holds them. */
+static inline uint64_t elf_headers(const struct elf_image *image)
+{
+	for (uint32_t i = 0; i < image->count; i++) {
+		const struct elf_segment *s = &image->segment[i];
+		if (image->headers >= s->offset && image->headers - s->offset < s->file_size)
+			return s->vaddr + (image->headers - s->offset);
+	}
+	return 0;
+}

@@ -33,6 +33,7 @@
 #include <stdint.h>
 
 #define AT_SKERRY 0x534b52 /* auxiliary vector: struct process_info */
+#define AT_SKERRY_BIRTH 0x534b53 /* of a program that another one has executed: what that one has left it */
 
 #define PROCESS_HEAP_VADDR 0x0000000100000000ull
 #define PROCESS_PORT_VADDR 0x0000600000000000ull
@@ -52,6 +53,7 @@
 #define PROCESS_STACK_TOP  0x00007f0000000000ull
 #define PROCESS_STACK_SIZE 0x100000ull
 #define PROCESS_STACK_STEP 0x8000ull
+#define PROCESS_EXEC_STACK 0x42000ull /* bytes that MANAGER_EXEC puts there, at most */
 #define PROCESS_HEAP_STEP 0x200000ull
 
 enum { PROCESS_PRIORITY = 100, PROCESS_NAME = 32, PROCESS_IPC_BUFFERS = 4, PROCESS_THREADS = 64,
@@ -285,6 +287,16 @@ enum manager_request {
 	 * SIGNAL: r0 number of the next signal, 0: none; r1 si_code, r2 the sender's pid, r3 si_value; of SIGCHLD the
 	 * child's, with si_status.
 	 *
+	 * EXEC: m0, m1 offset and bytes of an executable within the memory at PROCESS_FILES_VADDR; m2 address in the
+	 * heap, of a page; m3 bytes, a multiple of 16 of up to PROCESS_EXEC_STACK, all in one step of the heap that has
+	 * been written to: the end of the stack, which ends where the last page of these bytes does. All threads end,
+	 * the executable takes the place of the image, and the first thread begins at its entry point with the stack
+	 * pointer at the first of these bytes. Nothing is left in the CNode of what the process made, and no page is
+	 * protected; the heap is as it was, but for what it shared with other processes, which is untouched again.
+	 * Signals stay, the entry of SIGNALS does not. No answer, or an error, with which nothing has changed:
+	 * BAD_ARGUMENT: no executable, or bytes elsewhere; NO_MEMORY; NO_RIGHTS: of a first process with network,
+	 * volumes or a device. What goes wrong later ends the process by signal 9.
+	 *
 	 * GROUP: m0 enum manager_group, m1 pid or 0 for the caller, m2 process group. r0 process group, r1 session.
 	 * NOT_FOUND, NO_RIGHTS, BAD_ARGUMENT: ESRCH, EPERM, EINVAL of setpgid() and the like.
 	 */
@@ -294,6 +306,7 @@ enum manager_request {
 	MANAGER_SIGNALS,
 	MANAGER_SIGNAL,
 	MANAGER_GROUP,
+	MANAGER_EXEC,
 	MANAGER_CONFIG,    /* a driver: m0 offset in its device's PCI configuration space, a multiple of m1 below 256;
 	                    * m1 size, 1, 2 or 4; m2 0: read, r0 what was there; 1: write m3. The manager alone uses
 	                    * the I/O ports for that: they are a pair, for all drivers. NOT_FOUND: no driver;
