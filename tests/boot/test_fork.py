@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs that fork."""
 
+import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from deploy.base.paths import BUILD
-from deploy.deployment import Program
+from deploy.deployment import Program, file_tree
+from deploy.deployment.file_tree import Mapped
 from deploy.deployment.volumes import Folder
 from deploy.machine import monitor, qemu
 from deploy.machine.run import Run
@@ -21,6 +23,8 @@ FORKNET = PROGRAMS / "forknet.elf"
 PIPES, PIPES_LINUX = PROGRAMS / "pipes.elf", PROGRAMS / "pipes-linux"
 SHARING, SHARING_LINUX = PROGRAMS / "sharing.elf", PROGRAMS / "sharing-linux"
 SIGNALS, SIGNALS_LINUX = PROGRAMS / "signals.elf", PROGRAMS / "signals-linux"
+ONE = PROGRAMS / "waits.elf"  # a program of one process
+EXEC, EXEC_LINUX = PROGRAMS / "exec.elf", PROGRAMS / "exec-linux"
 PROCESSES, OFTEN = 4, 12
 HEAP = 16 * MIB
 # a cluster's memory is enough for the heaps of all processes, but for what else is there
@@ -127,3 +131,61 @@ def test_signals() -> None:
         run.wait_for(lambda: not run.running, "the machine is off")
         assert lines(run, 1) == said
     assert [event["status"] for event in run.events.of("exit")] == [0]
+
+
+def bad_executables(folder: Path) -> tuple[list[Mapped], list[str]]:
+    """Writes executables that cannot be executed. Returns them as a program's files, and what is said of each."""
+    whole = EXEC.read_bytes()
+    headers = struct.unpack_from("<Q", whole, 32)[0]
+    size_of_data, data = max((struct.unpack_from("<Q", whole, at + 40)[0], at)
+                             for at in range(headers, headers + 56 * struct.unpack_from("<H", whole, 56)[0], 56)
+                             if struct.unpack_from("<II", whole, at) == (1, 6))
+
+    def changed(at: int, form: str, value: int) -> bytes:
+        made = bytearray(whole)
+        struct.pack_into(form, made, at, value)
+        return bytes(made)
+
+    cases = {"cut": (whole[:5000], "ENOEXEC"), "headers-outside": (changed(32, "<Q", 1 << 63), "ENOEXEC"),
+             "many-headers": (changed(56, "<H", 65535), "ENOEXEC"), "no-entry": (changed(24, "<Q", 8), "ENOEXEC"),
+             "kernel": (changed(data + 16, "<Q", 0xffffffff80000000), "ENOEXEC"),
+             "heap": (changed(data + 16, "<Q", 1 << 32), "ENOEXEC"),
+             "wraps": (changed(data + 40, "<Q", (1 << 64) - 1), "ENOEXEC"),
+             "file-outside": (changed(data + 8, "<Q", (1 << 64) - 4096), "ENOEXEC"),
+             "large": (changed(data + 40, "<Q", size_of_data + (3 << 30)), "ENOMEM"),
+             "linux": (LINUX.read_bytes(), "ENOEXEC"), "one-process": (ONE.read_bytes(), "ENOEXEC")}
+    mapped = []
+    for name, (content, _) in cases.items():
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o755)
+        mapped.append(Mapped(str(folder / name), f"/bad/{name}"))
+    return mapped, [f"/bad/{name}: {said}" for name, (_, said) in cases.items()]
+
+
+@pytest.mark.limit(200)
+def test_exec(tmp_path: Path) -> None:
+    """what POSIX says of exec, posix_spawn, vfork, system and popen is as on Linux; an executable that is none is
+    refused, whatever is wrong with it; and no memory is missing afterwards, though all places of a family execute"""
+    said = subprocess.run([EXEC_LINUX, "cases", EXEC_LINUX, tmp_path], check=True, capture_output=True,
+                          text=True).stdout.splitlines()
+    bad, refused = bad_executables(tmp_path)
+    shell = Mapped(str(EXEC), "/bin/sh")
+
+    def program(cpu: int, *args: str, files: list[Mapped]) -> Program:
+        return Program(f"fork-{cpu}", cpu, heap=HEAP, args=args, elf=EXEC, processes=PROCESSES, barrier=False,
+                       tree=file_tree.read((one, Path(one.host)) for one in (shell, *files)))
+
+    programs = (program(1, "cases", "/bin/sh", "/tmp", files=[]), program(3, "full", "/bin/sh", files=[]),
+                program(5, "bad", *(one.guest for one in bad), files=bad))
+    with machine(deployment(sockets=3, network=False, programs=programs)) as run:
+        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "each end")
+        monitor.human(run.command.monitor, monitor.POWER_BUTTON)
+        run.wait_for(lambda: not run.running, "the machine is off")
+        printed = {cpu: lines(run, cpu) for cpu in (1, 3, 5)}
+    printed[1].remove("to the other")  # of standard error
+    assert printed[1] == said
+    assert printed[3] == ["then: EAGAIN", *(["executes: exits with 7"] * (PROCESSES - 1))]
+    assert [line for line in printed[5] if line.startswith("/bad/")] == refused
+    assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
+    memory = {event["cluster"]: event for event in run.events.of("memory")}
+    assert memory[1]["total"] - memory[1]["free"] == memory[2]["total"] - memory[2]["free"]

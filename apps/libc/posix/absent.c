@@ -11,10 +11,10 @@
 #ifndef LAYER_FAMILY
 ALWAYS_FAILS(fork);
 ALWAYS_FAILS(vfork);
-#endif
-ALWAYS_FAILS(daemon);
-ALWAYS_FAILS(forkpty);
 ALWAYS_FAILS(system);
 ALWAYS_FAILS(popen);
 ALWAYS_FAILS(posix_spawn);
 ALWAYS_FAILS(posix_spawnp);
+#endif
+ALWAYS_FAILS(daemon);
+ALWAYS_FAILS(forkpty);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <skerry/process.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -76,6 +77,10 @@ static const struct file_operations console_ops = {
 	.writev = writev_console,
 	.stat = stat_console,
 };
+
+#ifdef LAYER_FAMILY
+bool console_is(const struct file *file) { return file->ops == &console_ops; }
+#endif
 
 struct file *console_file(uint32_t flags)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of open files. A descriptor is the lowest free number, found by
- * bitmap. Close-on-exec is not kept: nothing here ever executes another program.
+ * bitmap. Only the form for programs that execute others keeps FD_CLOEXEC (family.h).
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include "family.h"
 #include "layer.h"
 #include "volume.h"
@@ -14,6 +16,9 @@ enum { DESCRIPTORS = 16384 };
 
 static struct file *table[DESCRIPTORS];
 static uint64_t taken[DESCRIPTORS / 64];
+#ifdef LAYER_FAMILY
+static uint64_t closes[DESCRIPTORS / 64]; /* FD_CLOEXEC */
+#endif
 
 int descriptor_count_max(void) { return DESCRIPTORS; }
 
@@ -100,6 +105,9 @@ static void put_at(int fd, struct file *file)
 	require((unsigned)fd < DESCRIPTORS && !table[fd] && !(taken[fd / 64] >> (fd % 64) & 1));
 	table[fd] = file;
 	taken[fd / 64] |= 1ull << (fd % 64);
+#ifdef LAYER_FAMILY
+	closes[fd / 64] &= ~(1ull << (fd % 64));
+#endif
 }
 
 static void clear_at(int fd)
@@ -128,6 +136,65 @@ int descriptor_open(struct file *file, int lowest)
 }
 
 #ifdef LAYER_FAMILY
+int descriptor_inherited(int from)
+{
+	for (int fd = from; fd < DESCRIPTORS;) {
+		const uint64_t word = (taken[fd / 64] & ~closes[fd / 64]) >> fd % 64;
+
+		if (word)
+			return fd + __builtin_ctzll(word);
+		fd = (fd / 64 + 1) * 64;
+	}
+	return -1;
+}
+
+static long set_close(int fd, bool close)
+{
+	if (!descriptor_file(fd))
+		return -EBADF;
+	const uint64_t bit = 1ull << fd % 64;
+	closes[fd / 64] = close ? closes[fd / 64] | bit : closes[fd / 64] & ~bit;
+	return 0;
+}
+
+static long get_close(int fd) { return closes[fd / 64] >> fd % 64 & 1 ? FD_CLOEXEC : 0; }
+
+/* Returns the flags of a call that has made one descriptor, of whose flags O_CLOEXEC is one; else 0. */
+static long flags_of(long number, const long *a)
+{
+	switch (number) {
+	case SYS_open:
+		return a[1];
+	case SYS_openat: case SYS_dup3:
+		return a[2];
+	case SYS_accept4:
+		return a[3];
+	case SYS_socket: case SYS_eventfd2:
+		return a[1];
+	case SYS_epoll_create1:
+		return a[0];
+	case SYS_fcntl:
+		return a[1] == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0;
+	default:
+		return 0;
+	}
+}
+
+_Static_assert(SOCK_CLOEXEC == O_CLOEXEC && EPOLL_CLOEXEC == O_CLOEXEC, "all have one flag");
+
+void descriptor_made(long number, const long *a, long result)
+{
+	require(layer_is_locked());
+	if (result < 0)
+		return;
+	if (flags_of(number, a) & O_CLOEXEC)
+		set_close((int)result, true);
+	const int *pair = number == SYS_pipe2 && a[1] & O_CLOEXEC ? (const int *)a[0]
+	                  : number == SYS_socketpair && a[1] & SOCK_CLOEXEC ? (const int *)a[3] : 0;
+	for (int i = 0; pair && i < 2; i++)
+		set_close(pair[i], true);
+}
+
 /* Calls of the parent's other threads hold files. They are not made here, so that none of them would give its file up:
  * descriptors alone count. */
 void descriptors_forked(void)
@@ -224,9 +291,16 @@ long sys_fcntl(const long *a)
 		if (a[2] < 0 || a[2] >= DESCRIPTORS)
 			return -EINVAL;
 		return descriptor_open(file_hold(file), (int)a[2]);
+#ifdef LAYER_FAMILY
+	case F_GETFD:
+		return get_close((int)a[0]);
+	case F_SETFD:
+		return set_close((int)a[0], a[2] & FD_CLOEXEC);
+#else
 	case F_GETFD:
 	case F_SETFD:
 		return 0;
+#endif
 	case F_GETFL:
 		flags_get(file);
 		return file->flags;

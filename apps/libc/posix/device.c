@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "family.h"
 #include "layer.h"
 
 static ssize_t null_read(struct file *f, void *b, size_t n) { (void)f, (void)b, (void)n; return 0; }
@@ -61,3 +62,15 @@ int device_open(unsigned number, int flags, struct file **out)
 	}
 	return *out ? 0 : -ENOMEM;
 }
+
+#ifdef LAYER_FAMILY
+bool device_is(const struct file *file, char *path)
+{
+	for (unsigned i = 0; i < DEVICES; i++)
+		if (devices[i].ops ? file->ops == devices[i].ops : console_is(file)) {
+			strcpy(path, devices[i].path);
+			return true;
+		}
+	return false;
+}
+#endif

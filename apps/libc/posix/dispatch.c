@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include "birth.h"
 #include "family.h"
 #include "layer.h"
 #include "platform.h"
@@ -44,6 +45,13 @@ static void layer_start(void)
 	memory_start();
 	malloc_start();
 	user_start();
+#ifdef LAYER_FAMILY
+	family_depth++; /* signals of other processes wait until the first call has ended */
+	const bool inherited = birth_begin();
+	family_depth--;
+	if (inherited)
+		return;
+#endif
 	for (int fd = 0; fd < 3; fd++)
 		descriptor_open(console_file(fd ? 1 /* O_WRONLY */ : 0), fd);
 }
@@ -56,6 +64,9 @@ static inline long call(long number, const long *args)
 		return table[number].handler(args);
 	layer_lock();
 	long result = table[number].handler(args);
+#ifdef LAYER_FAMILY
+	descriptor_made(number, args, result);
+#endif
 	event_settle();
 	layer_unlock();
 #ifdef LAYER_FAMILY

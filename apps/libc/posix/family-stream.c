@@ -252,10 +252,44 @@ void family_stream_close(struct file *file)
 	layer_free(s);
 }
 
+/* --- vfork: a pipe of which the child has the only writer, until it ends or executes another program --- */
+
+static struct stream *awaited[2]; /* reader and writer, in the parent's call */
+static const struct thread *awaiter;
+
+void family_vfork_begin(void)
+{
+	static const struct file_operations ops = { .name = "vfork", .close = family_stream_close };
+
+	layer_lock();
+	/* without a ring, or beside another thread's vfork, it does not wait, as POSIX allows */
+	if (!awaiter && in_family() && !family_stream_pair(&ops, &ops, 0, false, awaited))
+		awaiter = thread_self();
+	layer_unlock();
+}
+
+void family_vfork_wait(long pid)
+{
+	layer_lock();
+	if (awaiter == thread_self()) {
+		struct file *reader = &awaited[0]->file;
+
+		file_put(&awaited[1]->file);
+		awaiter = 0;
+		while (pid > 0 && !(reader->ready & EPOLLHUP))
+			event_wait(0);
+		file_put(reader);
+	}
+	layer_unlock();
+}
+
 void family_streams_uncount(void)
 {
+	const struct stream *kept = awaiter == thread_self() ? awaited[1] : 0;
+
 	for (struct stream *s = streams; s; s = s->next)
-		s->file.references = 0;
+		s->file.references = s == kept; /* this process is the child of a vfork, and no descriptor has it */
+	awaiter = 0;
 }
 
 void family_streams_close(void)
@@ -306,4 +340,57 @@ int family_stream_pair(const struct file_operations *first, const struct file_op
 	stream_start(made[0], first, flags | (socket ? O_RDWR : O_RDONLY), &ring[0], socket ? &ring[1] : 0);
 	stream_start(made[1], second, flags | (socket ? O_RDWR : O_WRONLY), socket ? &ring[1] : 0, &ring[0]);
 	return 0;
+}
+
+/* --- after an exec --- */
+
+bool family_stream_rings(struct file *file, int64_t rings[2])
+{
+	const struct stream *s = stream_of(file);
+
+	rings[0] = s->in.bytes ? (s->in.bytes - area()->bytes[0]) / FAMILY_RING_SIZE : -1;
+	rings[1] = s->out.bytes ? (s->out.bytes - area()->bytes[0]) / FAMILY_RING_SIZE : -1;
+	return in_family();
+}
+
+/* The ring of this number, of which the process has that end; one without bytes: there is none. */
+static struct ring ring_of(int64_t number, uint64_t own)
+{
+	if (!in_family() || number < 0 || number >= FAMILY_RINGS || !(family_get(&area()->ring[number].ends) & own))
+		return (struct ring){ 0 };
+	return (struct ring){ &area()->ring[number], area()->bytes[number] };
+}
+
+struct file *family_stream_inherit(const struct file_operations *ops, uint32_t flags, const int64_t rings[2])
+{
+	const struct ring in = ring_of(rings[0], family_reader(own_place())),
+	                  out = ring_of(rings[1], family_writer(own_place()));
+
+	if ((rings[0] >= 0 && !in.bytes) || (rings[1] >= 0 && !out.bytes) || (!in.bytes && !out.bytes))
+		return 0;
+	struct stream *s = layer_allocate(sizeof(*s));
+	if (!s)
+		return 0;
+	stream_start(s, ops, flags, in.bytes ? &in : 0, out.bytes ? &out : 0);
+	return &s->file;
+}
+
+/* The former program's threads are gone, and descriptors that were to be closed. */
+void family_streams_born(void)
+{
+	for (int64_t i = 0; in_family() && i < FAMILY_RINGS; i++) {
+		const struct ring r = { &area()->ring[i], area()->bytes[i] };
+		const uint64_t ends = family_get(&r.shared->ends);
+		bool reads = false, writes = false;
+
+		family_replace(&r.shared->lock, own_place() + 1, 0);
+		for (const struct stream *s = streams; s; s = s->next) {
+			reads |= s->in.bytes == r.bytes;
+			writes |= s->out.bytes == r.bytes;
+		}
+		const bool reader = ends & family_reader(own_place()) && !reads,
+		           writer = ends & family_writer(own_place()) && !writes;
+		if (reader || writer)
+			leave(&r, reader, writer);
+	}
 }

@@ -37,6 +37,11 @@ size_t family_stream_held(const struct stream *);
 /* Returns whether the other end of a socket is open in some process. */
 bool family_stream_has_peer(const struct stream *);
 
+/* The numbers of the rings that it reads and writes in the family's area; -1: none. False: they are in no area. */
+bool family_stream_rings(struct file *, int64_t rings[2]);
+/* An open stream of rings that the process has ends of already; null: it has not, or no memory. */
+struct file *family_stream_inherit(const struct file_operations *, uint32_t flags, const int64_t rings[2]);
+
 /* Looks at what other processes did to this one's streams since the last call. Returns whether they did anything. */
 bool family_stream_poll(void);
 /* Makes the processes of `places` do that: those of `wake`, which may sleep, at once. */

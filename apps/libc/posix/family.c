@@ -128,6 +128,15 @@ long sys_fork(const long *a)
 
 long sys_vfork(const long *a) { return sys_fork(a); }
 
+void family_born(int pid, int parent)
+{
+	process_id = pid;
+	parent_id = parent;
+	thread_born(pid);
+}
+
+int family_parent(void) { return parent_id; }
+
 long sys_getpid(const long *a) { (void)a; return process_id; }
 
 /* A process without its parent becomes a child of the first, as on Linux, but none waits for it. */

@@ -30,10 +30,35 @@ void platform_forked(void);
 /* Makes a socket of the network dead: reads and writes answer EBADF, what only sockets have ENOTSOCK. */
 void socket_forked(struct file *);
 void descriptors_forked(void);
+/* Returns the first open descriptor from this number on that has no FD_CLOEXEC, or -1. */
+int descriptor_inherited(int from);
+/* After a system call: what it made has FD_CLOEXEC where its flags say so. The lock is held. */
+void descriptor_made(long number, const long *arguments, long result);
 /* Makes all streams (family-stream.h) closed ones; closes those that are not counted again meanwhile. */
 void family_streams_uncount(void);
 void family_streams_close(void);
 bool socket_is_pair(const struct file *);
+bool pipe_is(const struct file *);
+/*
+ * After an exec (birth.h). The files of streams, by their rings as family_stream_rings() has them, or null: this process
+ * has none of these; then streams that nobody has made again are closed ones.
+ */
+struct file *pipe_inherit(uint32_t flags, const int64_t rings[2]);
+struct file *pair_inherit(uint32_t flags, const int64_t rings[2]);
+void family_streams_born(void);
+void family_born(int pid, int parent);
+int family_parent(void); /* its pid; 0: none */
+void thread_born(int pid);
+void random_seed(const uint8_t seed[32]);
+void user_get(int32_t id[6]); /* user, then group: real, effective, saved */
+void user_set(const int32_t id[6]);
+bool console_is(const struct file *);
+/* Stores the path of the device that a file is. Returns whether it is one. */
+bool device_is(const struct file *, char *path);
+
+/* vfork(): its parent waits between the two calls; the second takes what fork() has answered. */
+void family_vfork_begin(void);
+void family_vfork_wait(long pid);
 
 /* family-volume.c: before a fork, so that the child can use volumes. */
 void volumes_fork(void);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <skerry/process.h>
+#include "birth.h"
 #include "bits.h"
 #include "layer.h"
 #include "platform.h"
@@ -121,12 +122,40 @@ static bool give_back(size_t first, size_t count)
 	return true;
 }
 
+#ifdef LAYER_FAMILY
+static void clear(size_t first, size_t count)
+{
+	for (size_t page = first; page < first + count; page++)
+		if (platform_is_touched((uintptr_t)page_address(page)))
+			memset(page_address(page), 0, PAGE);
+}
+
+/* The heap is as another program has left it, whose record is in use. */
+static void inherit(const struct birth *b)
+{
+	const size_t first = ((uintptr_t)b - PROCESS_HEAP_VADDR) / PAGE;
+
+	for (size_t page = heap.break_first; page < heap.break_limit && page_address(page) < (void *)b->break_end; page++)
+		clear(page, 1);
+	bits_fill(heap.dirty, heap.break_limit, heap.pages - heap.break_limit, true);
+	if (first >= heap.break_limit)
+		pages_take(first, b->pages);
+}
+
+uintptr_t memory_break(void) { return heap.break_address; }
+#endif
+
 void memory_start(void)
 {
 	size_t size = platform_info()->heap_size;
 	size_t map_bytes = (size / PAGE + 63) / 64 * 8;
 	size_t reserved = (3 * map_bytes + PAGE - 1) / PAGE;
 
+#ifdef LAYER_FAMILY
+	const struct birth *left = birth_found();
+	if (left)
+		clear(0, reserved); /* the tables below */
+#endif
 	heap.pages = size / PAGE;
 	heap.used = page_address(0);
 	heap.dirty = heap.used + map_bytes / 8;
@@ -140,6 +169,10 @@ void memory_start(void)
 	bits_fill(heap.used, 0, heap.break_limit, true);
 	heap.used_count = reserved;
 	resident_start((uintptr_t)page_address(0), heap.dirty + map_bytes / 8, heap.pages);
+#ifdef LAYER_FAMILY
+	if (left)
+		inherit(left);
+#endif
 }
 
 static void *pages_map(size_t pages, bool zeroed)

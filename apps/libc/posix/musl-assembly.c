@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <sys/types.h>
+#include "family.h"
 #include "layer.h"
 
 long skerry_syscall(long, long, long, long, long, long, long);
@@ -43,8 +44,17 @@ _Noreturn void __restore_rt(void) { __builtin_trap(); }
 #ifdef LAYER_FAMILY
 pid_t _Fork(void);
 
-/* As fork(), but for handlers of pthread_atfork(): POSIX lets a child of vfork() do no more than one of fork(). */
-int vfork(void) { return _Fork(); }
+/* As fork(), but for handlers of pthread_atfork(): POSIX lets a child of vfork() do no more than one of fork(). The
+ * parent waits until the child ends or executes another program. */
+int vfork(void)
+{
+	family_vfork_begin();
+	const pid_t pid = _Fork();
+
+	if (pid)
+		family_vfork_wait(pid);
+	return pid;
+}
 #else
 int vfork(void)
 {

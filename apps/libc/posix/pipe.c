@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include "byte-ring.h"
+#include "family.h"
 #include "layer.h"
 #include "family-stream.h"
 
@@ -87,6 +88,14 @@ static const struct file_operations write_end = {
 	.name = "pipe", .write = family_stream_write, .stat = pipe_stat, .ioctl = shared_ioctl,
 	.close = family_stream_close,
 };
+
+bool pipe_is(const struct file *file) { return file->ops == &read_end || file->ops == &write_end; }
+
+struct file *pipe_inherit(uint32_t flags, const int64_t rings[2])
+{
+	return (rings[0] < 0) == (rings[1] < 0) ? 0
+	       : family_stream_inherit(rings[0] < 0 ? &write_end : &read_end, flags, rings);
+}
 
 long sys_pipe2(const long *a)
 {

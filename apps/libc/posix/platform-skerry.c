@@ -445,6 +445,15 @@ int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid)
 	return error ? error : -(int)message_label(m.info);
 }
 
+int platform_exec(uint64_t file, uint64_t file_size, uintptr_t stack, size_t stack_size)
+{
+	struct message m = { .info = message_info(MANAGER_EXEC, 0, MESSAGE_REGISTERS),
+	                     .word = { file, file_size, stack, stack_size } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	return error ? error : -(int)message_label(m.info);
+}
+
 int platform_child(uint64_t pid, uint64_t group, bool wait, struct child_end *end)
 {
 	struct message m = { .info = message_info(MANAGER_WAIT, 0, 3), .word = { pid, !wait, group } };

@@ -86,6 +86,8 @@ struct child_end {
 	uint32_t pid, status;
 };
 int platform_fork(uintptr_t rip, uintptr_t rsp, uintptr_t tls, uint32_t *pid);
+/* MANAGER_EXEC: returns with an error only. */
+int platform_exec(uint64_t file, uint64_t file_size, uintptr_t stack, size_t stack_size);
 /* Signals PLATFORM_NET of the process at this place of the family; nothing happens where there is none. */
 void platform_signal_member(uint32_t place);
 /* Ends the sleep of one process that waits until it may use the volume, or the next one's; the sleep. */

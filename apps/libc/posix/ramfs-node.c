@@ -33,6 +33,9 @@ void ramfs_touch(struct ramfs_node *node)
 	int64_t clock_realtime_offset(void);
 
 	node->changed = clock_nanoseconds() + (uint64_t)clock_realtime_offset();
+#ifdef LAYER_FAMILY
+	node->altered = ramfs_begun;
+#endif
 }
 
 static size_t pages_of(const struct ramfs_node *node, size_t i)

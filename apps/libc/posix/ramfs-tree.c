@@ -12,6 +12,10 @@ static struct ramfs_node *first_buckets[BUCKETS_FIRST];
 static struct ramfs_node **bucket = first_buckets;
 static size_t buckets = BUCKETS_FIRST, linked; /* a power of two; nodes in the table */
 static uint64_t last_order = 2; /* "." and ".." come before all */
+#ifdef LAYER_FAMILY
+bool ramfs_begun;
+static uint64_t order_begun; /* the last one from the start, but for those of directories that are not looked into */
+#endif
 
 struct ramfs_node *ramfs_root(void)
 {
@@ -24,6 +28,10 @@ struct ramfs_node *ramfs_root(void)
 		list_init(&root.directory.nodes);
 		ramfs_touch(&root);
 		ramfs_image_start(&root);
+#ifdef LAYER_FAMILY
+		ramfs_begun = true;
+		order_begun = last_order;
+#endif
 	}
 	return &root;
 }
@@ -219,3 +227,31 @@ void ramfs_release(struct ramfs_node *node)
 	node->opened--;
 	destroy_unused(node);
 }
+
+#ifdef LAYER_FAMILY
+bool ramfs_is_made(const struct ramfs_node *node)
+{
+	return node->order > order_begun && !ramfs_image_holds(node->name);
+}
+
+bool ramfs_path(const struct ramfs_node *node, char *path, size_t room)
+{
+	size_t length = node == &root;
+
+	for (const struct ramfs_node *n = node; n != &root; n = n->parent) {
+		if (!ramfs_is_linked(n))
+			return false;
+		length += strlen(n->name) + 1;
+	}
+	if (length >= room)
+		return false;
+	path[length] = 0;
+	path[0] = '/';
+	for (const struct ramfs_node *n = node; n != &root; n = n->parent) {
+		length -= strlen(n->name) + 1;
+		path[length] = '/';
+		memcpy(path + length + 1, n->name, strlen(n->name));
+	}
+	return true;
+}
+#endif

@@ -52,6 +52,7 @@ struct ramfs_node {
 	uint16_t special;
 	bool read_only : 1; /* shared: neither written nor removed */
 	bool mapped : 1;    /* ramfs-map.c: its chunks stay where they are */
+	bool altered : 1;   /* LAYER_FAMILY: by the program, or a directory in which it made or removed something */
 	uint8_t head_pages; /* of a file's chunk 0, which begins small */
 };
 
@@ -71,6 +72,14 @@ struct ramfs_node *ramfs_entry_next(const struct ramfs_node *);
 void ramfs_unlink(struct ramfs_node *);  /* freed when nobody has it open any more */
 void ramfs_release(struct ramfs_node *); /* one open file less */
 static inline bool ramfs_is_linked(const struct ramfs_node *node) { return node->parent; }
+
+#ifdef LAYER_FAMILY
+extern bool ramfs_begun; /* what is there from the start is there */
+/* Returns whether the program has made or moved it. */
+bool ramfs_is_made(const struct ramfs_node *);
+/* Stores its path. Returns false: it has none, or one that is longer. */
+bool ramfs_path(const struct ramfs_node *, char *path, size_t room);
+#endif
 
 /* ramfs-image.c: what is there from the start. */
 void ramfs_image_start(struct ramfs_node *root);

@@ -15,6 +15,12 @@ static uint32_t key[8];
 static bool seeded;
 
 void random_forked(void) { seeded = false; } /* the manager gives each process a seed of its own */
+
+void random_seed(const uint8_t seed[32])
+{
+	memcpy(key, seed, sizeof(key));
+	seeded = true;
+}
 #endif
 
 static inline uint32_t rotate_left(uint32_t x, int n) { return x << n | x >> (32 - n); }

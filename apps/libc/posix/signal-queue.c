@@ -25,6 +25,16 @@ void signal_drop(int number)
 
 #ifdef LAYER_FAMILY
 void signal_drop_all(void) { queued = 0; }
+
+unsigned signal_list(const struct signal_state *s, struct pending_signal *list, unsigned most)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < queued && count < most; i++)
+		if (!queue[i].to || queue[i].to == s)
+			list[count++] = queue[i];
+	return count;
+}
 #endif
 
 void signal_thread_end(const struct thread *thread)

@@ -41,6 +41,8 @@ bool signal_take(const struct signal_state *, uint64_t set, struct pending_signa
 uint64_t signal_pending(const struct signal_state *); /* a set */
 void signal_drop(int number);                         /* wherever it is pending */
 void signal_drop_all(void);                           /* LAYER_FAMILY */
+/* LAYER_FAMILY: copies those that are for the thread or the process, `most` at most. Returns how many. */
+unsigned signal_list(const struct signal_state *, struct pending_signal *list, unsigned most);
 
 /* signal.c */
 extern struct signal_action signal_actions[SIGNALS + 1];

@@ -318,6 +318,11 @@ static const struct file_operations pair_ops = {
 
 #ifdef LAYER_FAMILY
 bool socket_is_pair(const struct file *file) { return file->ops == &pair_ops; }
+
+struct file *pair_inherit(uint32_t flags, const int64_t rings[2])
+{
+	return rings[0] < 0 || rings[1] < 0 ? 0 : family_stream_inherit(&pair_ops, flags, rings);
+}
 #endif
 
 long sys_socketpair(const long *a)

@@ -30,7 +30,7 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(mlockall) X(munlockall) X(alarm) X(setitimer)
 
 /* The form for several processes has these (family.h). */
-#define FAMILY_CALLS(X) X(fork) X(vfork) X(wait4) X(waitid) X(setpgid) X(getpgrp)
+#define FAMILY_CALLS(X) X(fork) X(vfork) X(execve) X(execveat) X(wait4) X(waitid) X(setpgid) X(getpgrp)
 
 #define LOCKED_CALLS(X) \
 	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(preadv) X(pwritev) X(sendfile) \

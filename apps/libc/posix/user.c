@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include "family.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -89,3 +90,17 @@ long sys_getresgid(const long *a) { return identity_copy(&group, a); }
 /* There are no supplementary groups; root may drop them. */
 long sys_getgroups(const long *a) { return a[0] < 0 ? -EINVAL : 0; }
 long sys_setgroups(const long *a) { (void)a; return user.effective ? -EPERM : 0; }
+
+#ifdef LAYER_FAMILY
+void user_get(int32_t id[6])
+{
+	memcpy(id, &user, sizeof(user));
+	memcpy(id + 3, &group, sizeof(group));
+}
+
+void user_set(const int32_t id[6])
+{
+	memcpy(&user, id, sizeof(user));
+	memcpy(&group, id + 3, sizeof(group));
+}
+#endif
