@@ -74,6 +74,20 @@ def test_queue() -> None:
 
 @needs_new
 @pytest.mark.limit(300)
+def test_many_cores() -> None:
+    """modelled machine: on 72 cores, more than a word of sharers has, each gets the lock, from farther away than of 8"""
+    epyc = load("epyc-9654")
+    request = Request("clh", [8, 72], [500.0], 512, modelled=epyc)
+    few, many = measure(scale_case(request), Bench(run.mode(epyc), Patience(PATIENCE), stepped=True))
+    rounds = [core["rounds"] for core in many.per_core]
+    assert len(rounds) == 72 and min(rounds) >= 126 and max(rounds) - min(rounds) <= 4
+    # what a hand-over takes more: most of a lock's lines come from another complex
+    far, near = (epyc.prices[f"transfer_{where}"].cycles for where in ("socket", "cluster"))
+    assert 0.5 * (far - near) < 1 / many.throughput - 1 / few.throughput < 4 * (far - near)
+
+
+@needs_new
+@pytest.mark.limit(300)
 def test_collapse() -> None:
     """modelled machine: under contention a ticket lock does less than a CLH lock, and fine-grained locks more"""
     ticket, clh, fine = (points(lock, [12], 500.0)[0].throughput for lock in ("ticket", "clh", "fine"))
