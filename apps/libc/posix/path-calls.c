@@ -172,7 +172,7 @@ static long unlink_path(int directory_fd, const char *name, bool directory)
 		return error;
 	if (node->read_only)
 		return -EROFS;
-	ramfs_unlink(node);
+	ramfs_unlink(there.entry);
 	return 0;
 }
 
@@ -220,14 +220,40 @@ long sys_renameat(const long *a)
 		return error;
 	if (to.node && S_ISDIR(to.node->mode) && (error = check_empty(to.node)))
 		return error;
-	error = ramfs_move(from.node, to.directory, to.name, to.length);
+	error = ramfs_move(from.entry, to.directory, to.name, to.length);
 	if (!error && to.node)
-		ramfs_unlink(to.node);
+		ramfs_unlink(to.entry);
 	return error;
 }
 
 long sys_renameat2(const long *a) { return a[4] ? -EINVAL : sys_renameat(a); }
 long sys_rename(const long *a) { return sys_renameat((const long[]){ AT_FDCWD, a[0], AT_FDCWD, a[1] }); }
+
+/* One more name of a file in memory. */
+long sys_linkat(const long *a)
+{
+	struct ramfs_node *node;
+	struct place from, to;
+	int error = path_find((int)a[0], (const char *)a[1], &from);
+
+	if (error || (error = path_find((int)a[2], (const char *)a[3], &to)))
+		return error;
+	if (a[4] & ~(long)AT_SYMLINK_FOLLOW)
+		return -EINVAL;
+	if (from.volume || to.volume)
+		return from.volume && from.volume == to.volume ? -EPERM : -EXDEV;
+	if ((error = path_node(&from, &node)))
+		return error;
+	if (to.node)
+		return -EEXIST;
+	if (to.slash)
+		return -ENOENT;
+	if (!S_ISREG(node->mode))
+		return -EPERM;
+	return node->read_only ? -EROFS : ramfs_name(node, to.directory, to.name, to.length);
+}
+
+long sys_link(const long *a) { return sys_linkat((const long[]){ AT_FDCWD, a[0], AT_FDCWD, a[1], 0 }); }
 
 long sys_ftruncate(const long *a)
 {

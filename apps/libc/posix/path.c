@@ -66,6 +66,7 @@ int path_walk_from(struct ramfs_node *from, const char *before, const char *path
 			return -ENOENT;
 		out->slash = path[length];
 		out->name = 0;
+		out->entry = 0;
 		if (path[0] == '.' && (length == 1 || (length == 2 && path[1] == '.'))) {
 			if (!S_ISDIR(directory->mode))
 				return -ENOTDIR;
@@ -77,6 +78,9 @@ int path_walk_from(struct ramfs_node *from, const char *before, const char *path
 		int error = path_step(directory, path, length, &out->node);
 		if (error)
 			return error;
+		out->entry = out->node;
+		if (out->node)
+			out->node = ramfs_named(out->node);
 		out->directory = directory;
 		out->name = path;
 		out->length = length;

@@ -130,6 +130,7 @@ void ramfs_image_start(struct ramfs_node *root)
 		root->directory.entries = (uint32_t)TREE->entry[0].size;
 	}
 	node_add("/tmp", S_IFDIR | 0777);
+	node_add("/dev/shm", S_IFDIR | 0777); /* shm_open(), sem_open() */
 	for (unsigned number = 1; (path = device_path(number, &mode)); number++) {
 		struct ramfs_node *node = is_missing(path) ? node_add(path, mode) : 0;
 		if (node)

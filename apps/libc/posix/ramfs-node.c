@@ -286,7 +286,7 @@ void ramfs_stat(const struct ramfs_node *node, struct stat *st)
 	st->st_dev = 1;
 	st->st_ino = node->inode;
 	st->st_mode = node->mode;
-	st->st_nlink = !ramfs_is_linked(node) ? 0 : S_ISDIR(node->mode) ? 2 : 1;
+	st->st_nlink = !ramfs_is_linked(node) ? node->links : S_ISDIR(node->mode) ? 2 : 1 + node->links;
 	st->st_size = (off_t)node->size;
 	st->st_blksize = PAGE;
 	st->st_blocks = (blkcnt_t)(node->size / 512 + (node->size % 512 != 0));

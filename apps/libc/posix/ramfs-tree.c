@@ -202,9 +202,29 @@ int ramfs_move(struct ramfs_node *node, struct ramfs_node *directory, const char
 	return 0;
 }
 
+int ramfs_name(struct ramfs_node *file, struct ramfs_node *directory, const char *name, size_t length)
+{
+	require(length && S_ISREG(file->mode) && S_ISDIR(directory->mode));
+	if (file->links == RAMFS_LINKS)
+		return -EMLINK;
+	char *own = copy_name(name, length);
+	struct ramfs_node *node = own ? layer_allocate(sizeof(*node)) : 0;
+
+	if (!node) {
+		layer_free(own);
+		return -ENOSPC;
+	}
+	node->name = own;
+	node->same = file;
+	file->links++;
+	ramfs_link(node, directory);
+	ramfs_touch(directory);
+	return 0;
+}
+
 static void destroy_unused(struct ramfs_node *node)
 {
-	if (ramfs_is_linked(node) || node->opened)
+	if (ramfs_is_linked(node) || node->opened || node->links)
 		return;
 	if (S_ISREG(node->mode))
 		ramfs_resize(node, 0);
@@ -216,9 +236,17 @@ static void destroy_unused(struct ramfs_node *node)
 void ramfs_unlink(struct ramfs_node *node)
 {
 	require(!S_ISDIR(node->mode) || list_is_empty(&node->directory.nodes));
+	struct ramfs_node *file = ramfs_named(node);
+
 	ramfs_touch(node->parent);
 	unlink_from_parent(node);
-	destroy_unused(node);
+	if (file != node) {
+		require(file->links);
+		file->links--;
+		free_name(node);
+		layer_free(node);
+	}
+	destroy_unused(file);
 }
 
 void ramfs_release(struct ramfs_node *node)

@@ -115,9 +115,8 @@ static ssize_t directory_entries(struct file *file, void *buffer, size_t size)
 		if (f->position < order && !put_next(f, buffer, size, &held, order == OWN ? "." : "..",
 		                                     order == OWN ? node : node->parent, order))
 			return held ? (ssize_t)held : -EINVAL;
-	for (const struct ramfs_node *entry = ramfs_entry_after(node, f->position); entry;
-	     entry = ramfs_entry_next(entry))
-		if (!put_next(f, buffer, size, &held, entry->name, entry, entry->order))
+	for (struct ramfs_node *entry = ramfs_entry_after(node, f->position); entry; entry = ramfs_entry_next(entry))
+		if (!put_next(f, buffer, size, &held, entry->name, ramfs_named(entry), entry->order))
 			return held ? (ssize_t)held : -EINVAL;
 	return (ssize_t)held;
 }
@@ -178,7 +177,7 @@ int ramfs_open(struct ramfs_node *node, int flags, struct file **out)
 	file_init(&f->file, &ramfs_ops, (uint32_t)flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
 	f->file.ready = ALWAYS_READY;
 	f->node = node;
-	require(node->opened < UINT32_MAX && !node->special);
+	require(node->opened < RAMFS_OPENED && !node->special);
 	node->opened++;
 	if (flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY)
 		truncate_file(&f->file, 0);

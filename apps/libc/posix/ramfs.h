@@ -15,6 +15,9 @@ enum {
 	RAMFS_CHUNK = 65536,
 	/* unless the deployment says more, files may hold a sixteenth of the heap, and never less than this */
 	RAMFS_LEAST = 1 << 20,
+	RAMFS_NAME = 0, /* no mode: the node is one more name of a file */
+	RAMFS_OPENED = (1 << 22) - 1,
+	RAMFS_LINKS = (1 << 10) - 1,
 };
 
 /* Times that a program has set. */
@@ -40,13 +43,15 @@ struct ramfs_node {
 			uint32_t image_size;
 			uint32_t chunks;
 		} file;
+		struct ramfs_node *same; /* RAMFS_NAME: the file that has this name, too */
 	};
 	size_t size;
 	uint64_t changed;  /* real time, ns */
 	struct ramfs_times *times; /* null: as `changed` says */
 	uint64_t order;    /* in which entries came into their directories */
-	uint32_t mode;     /* S_IFREG, S_IFDIR or S_IFCHR, and permissions */
-	uint32_t opened;   /* open files of it */
+	uint32_t mode;     /* S_IFREG, S_IFDIR or S_IFCHR, and permissions; RAMFS_NAME */
+	uint32_t opened : 22; /* open files of it, at most RAMFS_OPENED */
+	uint32_t links : 10;  /* of a file: its names but for the first one, at most RAMFS_LINKS */
 	uint32_t inode;
 	/* device_open()'s number, or a directory's: the volume, from 1 on, that is mounted there; 0: none of these */
 	uint16_t special;
@@ -72,6 +77,13 @@ struct ramfs_node *ramfs_entry_next(const struct ramfs_node *);
 void ramfs_unlink(struct ramfs_node *);  /* freed when nobody has it open any more */
 void ramfs_release(struct ramfs_node *); /* one open file less */
 static inline bool ramfs_is_linked(const struct ramfs_node *node) { return node->parent; }
+/* One more name of a file, which is not in the directory; -EMLINK: it has RAMFS_LINKS. */
+int ramfs_name(struct ramfs_node *file, struct ramfs_node *directory, const char *name, size_t length);
+/* The file or directory of an entry. */
+static inline struct ramfs_node *ramfs_named(struct ramfs_node *entry)
+{
+	return entry->mode == RAMFS_NAME ? entry->same : entry;
+}
 
 #ifdef LAYER_FAMILY
 extern bool ramfs_begun; /* what is there from the start is there */
@@ -112,6 +124,7 @@ int ramfs_open(struct ramfs_node *, int flags, struct file **out);
 struct place {
 	struct ramfs_node *directory; /* that holds it */
 	struct ramfs_node *node;      /* null: nothing has this name there */
+	struct ramfs_node *entry;     /* of `name`: the node, or another name of it; null: as `node` */
 	const char *name;             /* the last component; null: the path ends with "/", "." or ".." alone */
 	size_t length;
 	bool slash;                   /* behind the name: only a directory will do */

@@ -36,7 +36,7 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(preadv) X(pwritev) X(sendfile) \
 	X(lseek) X(close) X(ioctl) \
 	X(open) X(openat) X(creat) X(stat) X(lstat) X(fstat) X(newfstatat) X(statfs) X(fstatfs) X(access) X(faccessat) \
-	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) \
+	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) X(link) X(linkat) \
 	X(renameat2) \
 	X(truncate) X(ftruncate) X(fsync) X(fdatasync) X(sync) X(sync_file_range) X(fallocate) X(fadvise64) X(flock) \
 	X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) X(chdir) X(fchdir) X(getcwd) X(getdents64) \

@@ -28,7 +28,7 @@ long call_open(const char *path, int flags);
 long call_close(long fd);
 #define CALLS(X)                                                                                                    \
 	X(openat) X(read) X(pread64) X(pwrite64) X(lseek) X(fstat) X(stat) X(access) X(mkdir) X(rmdir) X(unlink)    \
-	X(rename) X(truncate) X(ftruncate) X(getdents64) X(utimensat) X(chdir) X(fchdir) X(getcwd)
+	X(rename) X(link) X(linkat) X(truncate) X(ftruncate) X(getdents64) X(utimensat) X(chdir) X(fchdir) X(getcwd)
 #define DECLARE(name) long sys_##name(const long *);
 CALLS(DECLARE)
 #undef DECLARE

@@ -167,6 +167,42 @@ static void many(void)
 	call_close(fd);
 }
 
+static unsigned links(const char *path)
+{
+	struct stat st;
+
+	return CALL(stat, P(path), P(&st)) ? 0 : (unsigned)st.st_nlink;
+}
+
+/* A file lives as long as it has a name or is open, whichever name came first; and all of it is given back. */
+static void names(void)
+{
+	char text[4] = "";
+	const long before = blocks_held;
+	long fd = call_open("/a", O_CREAT | O_RDWR);
+
+	CHECK(is(CALL(pwrite64, fd, P("abc"), 3, 0), 3) && is(CALL(link, P("/a"), P("/b")), 0) && links("/a") == 2);
+	call_close(fd);
+	CHECK(is(CALL(link, P("/b"), P("/c")), 0) && links("/c") == 3 && is(CALL(link, P("/a"), P("/b")), -EEXIST));
+	CHECK(is(CALL(link, P("/none"), P("/d")), -ENOENT) && is(CALL(link, P("/etc"), P("/d")), -EPERM) &&
+	      is(CALL(link, P("/data/large"), P("/d")), -EROFS) && is(CALL(link, P("/a"), P("/d/")), -ENOENT));
+	CHECK(is(CALL(linkat, AT_FDCWD, P("/a"), AT_FDCWD, P("/d"), AT_EMPTY_PATH), -EINVAL));
+	CHECK(is(CALL(unlink, P("/a")), 0) && links("/b") == 2 && is(CALL(rename, P("/b"), P("/c")), 0) && links("/c") == 2);
+	CHECK(is(CALL(rename, P("/b"), P("/d")), 0) && links("/b") == 0 && links("/d") == 2);
+	CHECK((fd = call_open("/c", O_RDONLY)) >= 0 && is(CALL(unlink, P("/c")), 0) && is(CALL(unlink, P("/d")), 0));
+	CHECK(is(CALL(pread64, fd, P(text), 3, 0), 3) && !strcmp(text, "abc"));
+	call_close(fd);
+	CHECK(is(blocks_held, before));
+	call_close(call_open("/a", O_CREAT | O_RDWR));
+	long more = 0;
+	for (char name[16]; snprintf(name, sizeof(name), "/n%ld", more), CALL(link, P("/a"), P(name)) == 0; more++) {
+	}
+	CHECK(more == RAMFS_LINKS && links("/a") == RAMFS_LINKS + 1);
+	for (char name[16]; more--;)
+		CHECK(snprintf(name, sizeof(name), "/n%ld", more) > 0 && is(CALL(unlink, P(name)), 0));
+	CHECK(links("/a") == 1 && is(CALL(unlink, P("/a")), 0));
+}
+
 /* Whatever allocation fails, the call says so and leaves what was there. */
 static void failures(void)
 {
@@ -342,6 +378,7 @@ int main(int argc, char **argv)
 	contents("/data/own", OWN, 20000);
 	contents("/fresh", 0, 20000);
 	many();
+	names();
 	failures();
 	full();
 	CHECK(list("/data", 2048) == 5);
