@@ -27,20 +27,9 @@ ANSWER(setsid, 1)
 ANSWER(umask, 022)
 ANSWER(getpriority, 20) /* nice 0, as the kernel encodes it */
 ANSWER(setpriority, 0)
-ANSWER(sched_getscheduler, SCHED_OTHER)
-ANSWER(sched_get_priority_max, 0)
-ANSWER(sched_get_priority_min, 0)
 #ifndef LAYER_CORES /* else cores.c, as what is about cores below */
 ANSWER(membarrier, 0) /* all threads share a core: it has seen its own stores */
 #endif
-
-long sys_sched_setscheduler(const long *a) { return a[1] == SCHED_OTHER ? 0 : -EPERM; }
-
-long sys_sched_getparam(const long *a)
-{
-	*(struct sched_param *)a[1] = (struct sched_param){ 0 };
-	return 0;
-}
 
 long sys_sched_yield(const long *a)
 {

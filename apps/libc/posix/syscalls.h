@@ -21,8 +21,8 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(clock_gettime) X(clock_getres) X(gettimeofday) X(time) X(getpid) X(getppid) X(gettid) \
 	X(getpgid) X(getsid) X(setsid) X(uname) X(getrusage) X(times) \
 	X(getrlimit) X(setrlimit) X(prlimit64) X(sched_yield) X(sched_getaffinity) X(sched_setaffinity) \
-	X(sched_getparam) X(sched_getscheduler) X(sched_setscheduler) X(sched_get_priority_max) \
-	X(sched_get_priority_min) X(getpriority) X(setpriority) X(getcpu) \
+	X(sched_getparam) X(sched_setparam) X(sched_rr_get_interval) X(sched_getscheduler) X(sched_setscheduler) \
+	X(sched_get_priority_max) X(sched_get_priority_min) X(getpriority) X(setpriority) X(getcpu) \
 	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(rt_sigsuspend) X(rt_sigtimedwait) X(rt_sigqueueinfo) \
 	X(sigaltstack) \
 	X(kill) X(tkill) X(tgkill) X(pause) \
@@ -36,8 +36,8 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(preadv) X(pwritev) X(sendfile) \
 	X(lseek) X(close) X(ioctl) \
 	X(open) X(openat) X(creat) X(stat) X(lstat) X(fstat) X(newfstatat) X(statfs) X(fstatfs) X(access) X(faccessat) \
-	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) X(link) X(linkat) \
-	X(renameat2) \
+	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) \
+	X(renameat2) X(link) X(linkat) \
 	X(truncate) X(ftruncate) X(fsync) X(fdatasync) X(sync) X(sync_file_range) X(fallocate) X(fadvise64) X(flock) \
 	X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) X(chdir) X(fchdir) X(getcwd) X(getdents64) \
 	X(utimensat) \
