@@ -97,8 +97,9 @@ def _served(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[K
     for app in apps:
         if app.origin == ("redis",) and redis:
             number = sum(at[0] == "redis" for _, _, at in served)
-            port = None if redis.host_port is None else redis.host_port + number
-            served.append(((app.name, redis.port), port, ("redis", "host-port")))
+            first = redis.port if redis.masters else redis.host_port
+            served.append(((app.name, redis.port_of(number)), None if first is None else first + number,
+                           ("redis", "port" if redis.masters else "host-port")))
         if app.program == "metrics" and metrics:
             served.append(((app.name, metrics.port), metrics.host_port, ("metrics", "host-port")))
     programs: list[Program] = list(deployment.programs)

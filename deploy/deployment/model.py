@@ -9,6 +9,7 @@ from deploy.deployment import engines, keys, modules
 from deploy.deployment.file_tree import FileTree, Mapped
 from deploy.deployment.keys import Whole, Words, key
 from deploy.deployment.places import Places
+from deploy.deployment.replicas.placement import ARBITERS, MAJORITY
 from deploy.deployment.volumes import Folder, Volume
 from topology import drivers
 from topology.limits import (
@@ -98,7 +99,30 @@ class Redis:
         doc="1: an instance forks a child that saves, rewrites the log or sends all data to a replica (`BGSAVE`, "
         "`BGREWRITEAOF`, `REPLICAOF`), and reserves a second heap for it meanwhile. 0: these are refused.",
     )  # fmt: skip
+    masters: int = key(
+        0, Whole(0, 64), kw_only=True,
+        doc="In place of `instances`: a Redis Cluster of so many masters, each with a part of the keys, which `run` "
+        "forms. The first has `port`, each other one the next port; the host's ports are the same.",
+    )  # fmt: skip
+    replicas: int = key(
+        0, Whole(0, 3), kw_only=True,
+        doc="Replicas of each of the `masters`. All copies of a master's data are in different clusters.",
+    )  # fmt: skip
+    arbiter: str = key(
+        MAJORITY, Words(ARBITERS), kw_only=True,
+        doc="What lets a replica take over beside a cluster that is lost and fenced: `majority`, most masters, so no "
+        "cluster may have half of them; `fence`, nothing, so two clusters will do.",
+    )  # fmt: skip
+    node_timeout: int = key(
+        2000, Whole(100, 600_000), kw_only=True,
+        doc="Milliseconds without an answer after which `masters` count each other as failed.",
+    )  # fmt: skip
     folder: Folder | None = None  # what `data` is on the host
+
+    def port_of(self, number: int) -> int:
+        """Returns the TCP port of an instance. Those of a Redis Cluster tell clients and each other one port, which
+        therefore is one on the host, too."""
+        return self.port + number if self.masters else self.port
 
 
 @dataclass(frozen=True)

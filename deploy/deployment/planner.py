@@ -22,6 +22,8 @@ from deploy.deployment.addresses import Addresses, Key, forwards, host_ports, ma
 from deploy.deployment.blame import blamed, traced
 from deploy.deployment.file_tree import FileTree
 from deploy.deployment.model import EVERY_CORE_OF_CLUSTER
+from deploy.deployment.replicas import settings as cluster_settings
+from deploy.deployment.replicas.placement import Copy, place
 from deploy.deployment.switches import Switches, switches
 from deploy.deployment.volumes import Folder, Share
 from topology import drivers, regimes
@@ -34,7 +36,7 @@ from topology.machines.machine import Machine, Shape, emulated
 from topology.machines.physical_memory import REACH
 from topology.maps.check import check_map
 from topology.maps.clustermap import FINE, NEVER, Application, ClusterMap, switch_of
-from topology.maps.mapmaker import make_map
+from topology.maps.mapmaker import divide, make_map
 from topology.maps.reader import read_file
 from topology.units import LARGE_PAGE, MIB, align_up, format_size
 
@@ -60,6 +62,7 @@ class Plan:
     own: modules.Own = field(default_factory=dict)  # modules that the build does not make
     outside: bool = False  # whether programs may connect to the host and its network
     shares: tuple[Share, ...] = ()  # folders of the host that the machine gets
+    shards: tuple[tuple[str, ...], ...] = ()  # of a Redis Cluster with `masters`: each one's instances, the master first
 
     def application(self, name: str) -> Application:
         return next(a for a in self.cluster_map.applications if a.name == name)
@@ -119,17 +122,29 @@ def client_args(load: Load, host: str, port: int, server: str, index: int) -> li
     return [word for key, value in options.items() for word in (f"--{key}", str(value))]
 
 
-def expand(deployment: Deployment, cores: int, nic: bool = True, network: Switches | None = None) -> list[Application]:
+def placed(deployment: Deployment, machine: Machine, network: Switches) -> list[Copy]:
+    """Returns where the masters of a Redis Cluster and their replicas are; nothing without `masters`."""
+    redis = deployment.redis
+    if redis is None or not redis.masters:
+        return []
+    cores = redis_cores(deployment, len(machine.cores), network.cores)
+    domains = [[cpu for cpu in cores if cpu in members] for members in divide(machine, deployment.layout)]
+    return place(domains, redis.masters, redis.replicas, redis.arbiter)
+
+
+def expand(deployment: Deployment, cores: int, nic: bool = True, network: Switches | None = None,
+           copies: Sequence[Copy] = ()) -> list[Application]:
     """All programs of a deployment on a machine of so many cores; the network's are on core 0, unless `network` says
     more.
 
-    Without `nic` instances and clients in the machine reach each other, and nobody else.
+    Without `nic` instances and clients in the machine reach each other, and nobody else. `copies`: the instances of a
+    Redis Cluster, in place of one on every core.
     """
-    made = _Applications(deployment, cores, network or Switches.one(cores))
+    made = _Applications(deployment, cores, network or Switches.one(cores), copies)
     if deployment.network:
         made.add_network(nic)
-    for cpu in made.servers:
-        made.add_redis(cpu)
+    for number, cpu in enumerate(made.servers):
+        made.add_redis(cpu, number)
     if deployment.metrics:
         made.add_metrics(deployment.metrics)
     trees = _trees(deployment)
@@ -141,9 +156,9 @@ def expand(deployment: Deployment, cores: int, nic: bool = True, network: Switch
 class _Applications:
     """The list as it grows."""
 
-    def __init__(self, deployment: Deployment, cores: int, network: Switches) -> None:
+    def __init__(self, deployment: Deployment, cores: int, network: Switches, copies: Sequence[Copy] = ()) -> None:
         self.deployment, self.cores, self.network = deployment, cores, network
-        self.servers = redis_cores(deployment, cores, network.cores)
+        self.servers = [copy.core for copy in copies] or redis_cores(deployment, cores, network.cores)
         self.apps: list[Application] = []
         self._addresses = Addresses(deployment.subnet, len(self.servers))
         self._lowers: dict[int, str] = {}  # lower switches, by their cores
@@ -178,19 +193,25 @@ class _Applications:
                 lower.role, lower.switch = "switch", self.apps[0].name
                 self._lowers[cpu] = lower.name
 
-    def add_redis(self, cpu: int) -> None:
+    def add_redis(self, cpu: int, number: int) -> None:
         """An instance, with its clients."""
         what, load = self.deployment.redis, self.deployment.load
         assert what
         engine = engines.ENGINES[what.server]
-        redis = self._add(what.server, engine.forking if what.children else engine.program, cpu, what.heap, "redis")
-        redis.restart, redis.processes = what.restart, 1 + what.children
+        children = max(what.children, min(what.replicas, 1))  # a master sends its data from one
+        redis = self._add(what.server, engine.forking if children else engine.program, cpu, what.heap, "redis")
+        redis.restart, redis.processes = what.restart, 1 + children
         self._settle(redis, self._addresses.redis())
-        of_replica = redis_data.of_replica() if what.children and not what.folder else []
-        redis.args = ["--port", str(what.port), *redis_memory.limits(what.heap, what.args), *of_replica, *what.args]
+        port = what.port_of(number)
+        of_replica = redis_data.of_replica() if children and not what.folder else []
+        of_cluster = cluster_settings.defaults(what.replicas) if what.masters else []
+        redis.args = ["--port", str(port), *redis_memory.limits(what.heap, what.args), *of_replica, *of_cluster,
+                      *what.args]
+        if what.masters:
+            redis.args += cluster_settings.settings(what.node_timeout, self.deployment.subnet.forward)
         if what.folder:
             self._add_volume(redis, volumes.DATA, "redis", "data")
-            redis.args += redis_data.settings(what.append or "no", what.save, bool(what.children))
+            redis.args += redis_data.settings(what.append or "no", what.save, bool(children))
         if what.stack == "process":
             self._give_stack(redis, SERVER_STACK_HEAP)
         for index in range(load.clients):
@@ -199,7 +220,7 @@ class _Applications:
             client.awaits, client.barrier = [redis.name], True
             client.cables = [redis.name] if load.cables else []
             assert redis.ipv4
-            client.args = client_args(load, redis.ipv4, what.port, redis.name, index)
+            client.args = client_args(load, redis.ipv4, port, redis.name, index)
             if what.stack == "process":
                 self._give_stack(client, CLIENT_STACK_HEAP)
 
@@ -254,8 +275,10 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     if not is_layout_name(deployment.layout) and Path(deployment.layout).is_file():
         return plan_map(Path(deployment.layout), deployment.shape, metal)
     machine = metal or emulated(deployment.shape)
+    network_cores = switches(deployment, machine)
+    copies = placed(deployment, machine, network_cores)
     apps = expand(deployment, len(machine.cores), nic=metal is None or deployment.subnet.driver is not None,
-                  network=switches(deployment, machine))
+                  network=network_cores, copies=copies)
     joined = [(app.cpu, switch.cpu) for app in apps if (switch := switch_of(apps, app))]
     cluster_map = make_map(machine, deployment.layout, deployment.kernel,
                            lambda cores: sum((a in cores) != (b in cores) for a, b in joined))
@@ -285,7 +308,17 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         own=own,
         outside=deployment.subnet.outside,
         shares=shares,
+        shards=_shards(copies, apps),
     )
+
+
+def _shards(copies: Sequence[Copy], apps: Sequence[Application]) -> tuple[tuple[str, ...], ...]:
+    """The instances of each shard by name; they are in the order of the copies."""
+    names = {copy: app.name for copy, app in zip(copies, (app for app in apps if app.origin == ("redis",)))}
+    of: dict[int, dict[int, str]] = {}
+    for copy, name in names.items():
+        of.setdefault(copy.shard, {})[copy.number] = name
+    return tuple(tuple(shard[number] for number in sorted(shard)) for _, shard in sorted(of.items()))
 
 
 def _check_planned(cluster_map: ClusterMap, machine: Machine, own: modules.Own) -> None:

@@ -16,6 +16,8 @@ from deploy.deployment import redis_memory
 from deploy.deployment.addresses import LAST, REDIS_FIRST
 from deploy.deployment.keys import Key
 from deploy.deployment.model import OF_DATA, SWITCHES, Deployment, Load, Metrics, Program, Redis, Subnet
+from deploy.deployment.replicas.placement import FENCE
+from deploy.deployment.replicas.settings import LAST_PORT
 from deploy.deployment.values import (
     LONGEST_PROGRAM_NAME,
     NAME_PATTERN,
@@ -168,7 +170,32 @@ class RedisTable(keys_of(Redis)):  # type: ignore[misc]  # made of the model's k
         for name in ("append", "save"):
             if getattr(self, name) and self.data is None:
                 raise wrong("is about a folder for the data, and there is none; 'data' names it", name)
+        self._agree_of_masters()
         return self
+
+    def _agree_of_masters(self) -> None:
+        """Refuses keys that cannot stand beside `masters`, or not without them."""
+        if not self.masters:
+            for name in ("replicas", "arbiter", "node_timeout"):
+                if name in self.model_fields_set:
+                    raise wrong("is about a Redis Cluster, and there is none; 'masters' says how many it has",
+                                name.replace("_", "-"))
+            return
+        for name, why in (("instances", "has an instance for each master and replica"),
+                          ("host_port", "has the same ports on the host as within; 'port' says the first"),
+                          ("data", "spreads its instances over clusters that have no volumes")):
+            if name in self.model_fields_set:
+                raise wrong(f"contradicts 'masters', which {why}", name.replace("_", "-"))
+        if self.replicas and self.stack != "inproc":
+            raise wrong(f"contradicts 'stack' = '{self.stack}': a master sends its data from a child, which a stack "
+                        f"process does not serve", "replicas")
+        count = self.masters * (1 + self.replicas)
+        if self.cpus is not None and len(self.cpus) != count:
+            raise wrong(f"names {len(self.cpus)}, and {self.masters} masters with their replicas are {count} instances",
+                        "cpus")
+        if self.port + count - 1 > LAST_PORT:
+            raise wrong(f"{self.port} leaves no room for {count} ports up to {LAST_PORT}, 10,000 below the last one, "
+                        f"where the cluster's own begin", "port")
 
 
 class Ycsb(keys_of(Load)):  # type: ignore[misc]  # made of the model's keys
@@ -283,6 +310,8 @@ class File(Table):
             key = "records" if "records" in self.ycsb.model_fields_set else "value-size"
             heap = f"a heap of {size_text(self.redis.heap)} ('heap' of [redis])"
             raise wrong(f"{what} do not fit into {heap}, of which Redis may fill {size_text(room)}", "ycsb", key)
+        if self.redis and self.redis.masters:
+            self._check_replicas(self.redis)
         if isinstance(self.network, NetworkTable) and not self.network.forward:
             self._check_inside()
         if not self.network:
@@ -295,6 +324,20 @@ class File(Table):
                     raise wrong(f"contradicts '{program.program or program.elf}', which needs the network", "network")
         return self
 
+
+    def _check_replicas(self, redis: RedisTable) -> None:
+        """Refuses what a Redis Cluster has no use for, or lacks."""
+        if self.ycsb.clients:
+            raise wrong("contradicts 'masters' of [redis]: a client here asks one Redis, which has a part of the keys",
+                        "ycsb", "clients")
+        if self.metrics:
+            raise wrong("contradicts 'masters' of [redis], whose instances have ports of their own", "metrics")
+        if isinstance(self.network, NetworkTable) and not self.network.forward:
+            raise wrong("contradicts 'masters' of [redis]: they are formed through ports of the host", "network",
+                        "forward")
+        if redis.arbiter == FENCE and self.clusters.restart == NEVER:
+            raise wrong(f"'{FENCE}' needs restart = \"{ON_FAILURE}\" of [clusters]: a lost cluster is not fenced "
+                        f"otherwise", "redis", "arbiter")
 
     def _check_inside(self) -> None:
         """Refuses ports of the host where none are forwarded."""
