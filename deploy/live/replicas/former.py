@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Asks the instances of a Redis Cluster, again and again, and has them take the next steps until it is whole."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Connection
+from redis.exceptions import RedisError
+
+from deploy.base.errors import Failure
+from deploy.live.replicas.steps import HAND_OVER, TAKEOVER, Step, Verdict, next_steps
+from deploy.live.replicas.view import Endpoint, View, view_of
+from topology.errors import InputError
+
+ANSWER = 2.0    # seconds for all answers of an instance; one that is silent for longer is asked again in the next round
+BETWEEN = 0.1   # seconds between rounds while something is to be done
+IDLE = 2.0      # seconds between rounds while all is whole
+PATIENCE = 60.0  # seconds in which something must change
+_AGAIN, _AGAIN_HANDED = 0.5, 6.0  # seconds until a step is taken once more: Redis gives a hand-over up after 5
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """A replica that took over because its master's life was known to have ended."""
+
+    shard: int  # from 0
+    to: str
+    seconds: float  # since this process was told, until the replica had agreed
+
+
+class Former:
+    """Forms the cluster of these instances. All but `learn` is for one thread."""
+
+    def __init__(self, endpoints: Sequence[Endpoint], say: Say = lambda text: None, is_new: bool = False) -> None:
+        """`is_new`: the instances have just been started, and nobody has written to them as a cluster."""
+        self.endpoints = list(endpoints)
+        self.say, self.is_new = say, is_new
+        self.was_whole = False
+        self.promotions: list[Promotion] = []
+        self._over: dict[str, float] = {}  # since when it is known, time.monotonic()
+        self._synchronised: dict[str, str] = {}  # the master with which each replica was last seen to be so, by ids
+        self._taken: dict[tuple[str, tuple[str, ...]], float] = {}  # steps, and when
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news: asyncio.Event | None = None
+
+    def learn(self, over: Iterable[str] = (), serving: Iterable[str] = ()) -> None:
+        """Tells, from any thread, whose lives have ended for certain, and who has begun to serve since. It acts at
+        once. Never before a cluster of cores is fenced: what is taken for dead and lives would have two masters."""
+        now = time.monotonic()
+        self._over = {name: since for name, since in ({name: now for name in over} | self._over).items()
+                      if name not in set(serving)}
+        if self._loop and self._news:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._news.set)
+
+    def form(self, patience: float = PATIENCE) -> None:
+        """Until all is whole. Raises Failure, with what is missing, where that cannot be, or where nothing has changed
+        for `patience` seconds."""
+        asyncio.run(self._form(patience))
+
+    def keep(self, is_over: Callable[[], bool]) -> None:
+        """Until `is_over`. Says when it becomes whole, and what is missing when nothing changes any more."""
+        asyncio.run(self._keep(is_over))
+
+    async def _form(self, patience: float) -> None:
+        self._begin()
+        last, since = Verdict(), time.monotonic()
+        while True:
+            verdict = await self.round()
+            if verdict is None:
+                continue
+            if verdict.is_whole:
+                return
+            if verdict.lost and not verdict.steps and not verdict.waits:
+                raise Failure(missing(verdict))
+            if verdict.steps or verdict != last:
+                last, since = verdict, time.monotonic()
+            if time.monotonic() - since > patience:
+                raise Failure(missing(verdict))
+            await self._pause(BETWEEN)
+
+    async def _keep(self, is_over: Callable[[], bool]) -> None:
+        self._begin()
+        last, since, was_whole, told = Verdict(), time.monotonic(), False, ""
+        while not is_over():
+            verdict = await self.round()
+            if verdict is None:
+                continue
+            if verdict.steps or verdict != last:
+                last, since = verdict, time.monotonic()
+            if verdict.is_whole and not was_whole:
+                self.say(f"The Redis Cluster is whole: {self._sizes()}")
+                told = ""
+            elif not verdict.is_whole and (text := self._trouble(verdict, time.monotonic() - since)) not in ("", told):
+                self.say(text)
+                told = text
+            was_whole = verdict.is_whole
+            await self._pause(IDLE if was_whole else BETWEEN)
+
+    def _sizes(self) -> str:
+        masters = len({one.shard for one in self.endpoints})
+        return f"{masters} masters, {len(self.endpoints) - masters} replicas"
+
+    @staticmethod
+    def _trouble(verdict: Verdict, quiet: float) -> str:
+        stands = quiet > PATIENCE or (verdict.lost and not verdict.steps and not verdict.waits)
+        return missing(verdict) if stands else ""
+
+    def _begin(self) -> None:
+        self._loop, self._news = asyncio.get_running_loop(), asyncio.Event()
+
+    async def _pause(self, seconds: float) -> None:
+        assert self._news
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), seconds)
+
+    # --- a round ---
+
+    async def round(self) -> Verdict | None:
+        """Asks all and takes the next steps. None: something was learnt meanwhile, and the answers may be of lives that
+        have ended."""
+        assert self._news
+        self._news.clear()
+        asked = [asyncio.ensure_future(self._look(one)) for one in self.endpoints]
+        news = asyncio.ensure_future(self._news.wait())
+        try:
+            everyone = asyncio.gather(*asked)
+            await asyncio.wait((everyone, news), return_when=asyncio.FIRST_COMPLETED)
+            if self._news.is_set():
+                return None
+            views = {one.name: view for one, view in zip(self.endpoints, everyone.result(), strict=True) if view}
+        finally:
+            await _drop([*asked, news])
+        self._note(views)
+        verdict = next_steps(self.endpoints, views, set(self._over), self.is_new)
+        self.was_whole |= verdict.is_whole
+        self.is_new = self.is_new and not verdict.is_whole
+        await asyncio.gather(*(self._take(step) for step in verdict.steps if self._is_due(step)))
+        return verdict
+
+    def _note(self, views: Mapping[str, View]) -> None:
+        for view in views.values():
+            if view.is_synchronised:
+                self._synchronised[view.myself.id] = view.myself.master
+
+    async def _look(self, one: Endpoint) -> View | None:
+        """Its view; None where it does not answer, or with an error."""
+        try:
+            nodes, cluster, info = await asyncio.wait_for(
+                _ask(one, ("CLUSTER", "NODES"), ("CLUSTER", "INFO"), ("INFO",)), ANSWER)
+            return view_of(one.name, nodes, cluster, info, self._synchronised)
+        except (RedisError, OSError, TimeoutError, InputError):
+            return None
+
+    def _is_due(self, step: Step) -> bool:
+        again = _AGAIN_HANDED if step.words == HAND_OVER else _AGAIN
+        before = self._taken.get((step.endpoint.name, step.words))
+        return before is None or time.monotonic() - before > again
+
+    async def _take(self, step: Step) -> None:
+        """Takes a step. One that is refused, or not answered, is taken again while it is still the next one."""
+        self._taken[step.endpoint.name, step.words] = time.monotonic()
+        try:
+            await asyncio.wait_for(_ask(step.endpoint, step.words), ANSWER)
+        except (RedisError, OSError, TimeoutError):
+            return
+        if step.words == TAKEOVER:
+            since = min((since for name, since in self._over.items()
+                         if any(one.name == name and one.shard == step.endpoint.shard for one in self.endpoints)),
+                        default=None)
+            seconds = time.monotonic() - since if since is not None else 0.0
+            self.promotions.append(Promotion(step.endpoint.shard, step.endpoint.name, seconds))
+            self.say(f"{step.endpoint.name} has taken over shard {step.endpoint.shard + 1}"
+                     + (f", {seconds:.3f} s after its master's end was known" if since is not None else ""))
+
+
+async def _drop(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _ask(one: Endpoint, *commands: tuple[str, ...]) -> list[str]:
+    """Asks over a connection of its own: none leads into a life that has ended. Raises what redis-py raises."""
+    host, port = one.reached
+    connection = Connection(host=host, port=port, protocol=2, decode_responses=True, driver_info=None)
+    try:
+        await connection.connect()  # type: ignore[no-untyped-call]  # redis-py's own
+        answers = []
+        for words in commands:
+            await connection.send_command(*words)
+            answers.append(str(await connection.read_response()))
+        return answers
+    finally:
+        with suppress(RedisError, OSError):
+            await connection.disconnect(nowait=True)
+
+
+def missing(verdict: Verdict) -> str:
+    """Says what a Redis Cluster that is not whole lacks, in one line."""
+    waits = [f"waits for {text}" for text in verdict.waits]
+    tried = [f"{step.endpoint.name} does not do {' '.join(step.words[:2])}: {step.why}" for step in verdict.steps]
+    return "the Redis Cluster is not whole: " + "; ".join([*verdict.lost, *waits, *tried] or ["nothing is known"])
