@@ -55,6 +55,7 @@ enum message_type {
 	NOTE_UNSENT = 128, /* struct about_application: ORDER_START of it could not be sent */
 	NOTE_LOADED,       /* struct note_loaded: the primary has fenced a lost cluster, and had it loaded */
 	NOTE_DOWN,         /* struct note_down: a lost cluster is not started again, or not any more */
+	NOTE_FENCED,       /* struct note_fenced: no core of a lost cluster runs what it ran */
 };
 
 /* Why a program is down. */
@@ -113,6 +114,10 @@ struct report_recovery {
 
 struct note_loaded {
 	uint32_t cluster, fence_ms, load_ms;
+};
+
+struct note_fenced {
+	uint32_t cluster;
 };
 
 struct note_down {

@@ -29,6 +29,7 @@ enum {
 struct cluster_restart {
 	bool is_lost;       /* and is being started again */
 	bool is_down;       /* for good, and that was said */
+	bool is_fenced;     /* and that was said */
 	bool is_loaded;     /* its new life has begun, the manager of it has not */
 	uint32_t life;      /* that was lost */
 	uint64_t due;       /* TSC before which nothing is claimed */
@@ -250,6 +251,16 @@ static void go_on(struct cluster_restart *r, uint64_t word)
 	restart_hasten(r);
 }
 
+/* All its cores have come to the loader, whichever cluster has fenced it: what they ran has ended for certain. */
+static void note_fenced(struct cluster_restart *r)
+{
+	const struct note_fenced note = { number_of(r) };
+	require(r->is_lost);
+	if (!r->is_fenced && is_primary())
+		report(NOTE_FENCED, &note, sizeof(note));
+	r->is_fenced = true;
+}
+
 /* Its next life has begun: do its kernel and its manager say so, too? */
 static void await_boot(struct cluster_restart *r, uint64_t word)
 {
@@ -267,6 +278,13 @@ static void await_boot(struct cluster_restart *r, uint64_t word)
 	}
 }
 
+/* Only a cluster whose cores are all in the loader is loaded, by the claimer, which lives. */
+static bool is_past_fence(const struct cluster_restart *r, uint64_t word)
+{
+	return (control_state(word) == CONTROL_LOADING && !watch_verdict(control_claimer(word))) ||
+	       (control_state(word) == CONTROL_RUNNING && control_life(word) != r->life);
+}
+
 static void restart_poll(struct cluster_restart *r)
 {
 	uint64_t word = read_word(r);
@@ -275,6 +293,8 @@ static void restart_poll(struct cluster_restart *r)
 	if (word != r->word)
 		restart_wait(r);
 	r->word = word;
+	if (is_past_fence(r, word))
+		note_fenced(r);
 	if (control_state(word) == CONTROL_RUNNING && control_life(word) != r->life)
 		await_boot(r, word);
 	else if (control_state(word) == CONTROL_DOWN)

@@ -227,9 +227,13 @@ static bool note_cluster(uint32_t cluster, enum message_type type, const void *b
 {
 	const struct note_loaded *loaded = body;
 	const struct note_down *down = body;
-	if (cluster != ROOT->cluster || size != (type == NOTE_LOADED ? sizeof(*loaded) : sizeof(*down)))
+	const struct note_fenced *fenced = body;
+	if (cluster != ROOT->cluster || size != (type == NOTE_LOADED ? sizeof(*loaded) : type == NOTE_FENCED
+	                                         ? sizeof(*fenced) : sizeof(*down)))
 		return false;
-	if (type == NOTE_LOADED)
+	if (type == NOTE_FENCED)
+		run_cluster_fenced(fenced->cluster);
+	else if (type == NOTE_LOADED)
 		run_cluster_loaded(loaded->cluster, loaded->fence_ms, loaded->load_ms);
 	else
 		run_cluster_down(down->cluster, down->is_stuck, down->text);
@@ -279,6 +283,7 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 		return size == sizeof(struct about_application) && unsent_reported(cluster, body);
 	case NOTE_LOADED:
 	case NOTE_DOWN:
+	case NOTE_FENCED:
 		return note_cluster(cluster, type, body, size);
 	case REPORT_FAULTED:
 		return fault_reported(cluster, body, size);

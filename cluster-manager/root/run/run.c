@@ -358,6 +358,17 @@ void run_cluster_booted(uint32_t cluster)
 	run_happened(RUN_EVENT_BOOTED, place, 0);
 }
 
+void run_cluster_fenced(uint32_t cluster)
+{
+	int place = cluster_place(cluster);
+	struct text *t = results_begin("cluster-fenced");
+	require(place >= 0);
+	text_format(t, ",\"cluster\":%u", cluster);
+	if (lost_at[place])
+		text_format(t, ",\"after_ms\":%lu", (read_tsc() - lost_at[place]) / (ROOT->tsc_hz / 1000));
+	results_end(t);
+}
+
 void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms)
 {
 	struct restarted *r = &restarted[cluster_place(cluster)];

@@ -31,6 +31,8 @@ bool run_may_happen(enum run_event_kind kind, uint32_t subject);
 void run_cluster_lost(uint32_t cluster, const char *text);
 /* A cluster has reported that it has started, for the first time or again. */
 void run_cluster_booted(uint32_t cluster);
+/* Publishes that a lost cluster is fenced: its former life has executed its last instruction. */
+void run_cluster_fenced(uint32_t cluster);
 /* A lost cluster was fenced and loaded again by this one, which took so long. */
 void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms);
 /* A lost cluster stays down; `stuck`: it cannot be fenced, or not be loaded. */

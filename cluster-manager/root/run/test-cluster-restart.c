@@ -29,7 +29,7 @@ static bool loads = true, boots = true;
 static uint32_t ledger_life;    /* that its ledger shows, its manager's loop going round */
 static uint64_t loading_since;
 static uint32_t watched_life;
-static uint32_t fences, starts, claims, downs, stucks, loaded, losses;
+static uint32_t fences, starts, claims, downs, stucks, loaded, losses, told_fenced;
 static bool lost[CLUSTERS];     /* as our watch has it */
 
 static int test_read(uint64_t slot, uint32_t cluster, uint64_t *word)
@@ -112,7 +112,15 @@ int report(enum message_type type, const void *body, size_t size)
 {
 	const struct note_loaded *l = body;
 	const struct note_down *down = body;
-	CHECK(l->cluster == LOST && size == (type == NOTE_DOWN ? sizeof(*down) : sizeof(*l)));
+	CHECK(l->cluster == LOST);
+	if (type == NOTE_FENCED) {
+		CHECK(size == sizeof(struct note_fenced));
+		CHECK(control_state(control_read(&control)) == CONTROL_LOADING ||
+		      control_state(control_read(&control)) == CONTROL_RUNNING);
+		told_fenced++;
+		return 0;
+	}
+	CHECK(size == (type == NOTE_DOWN ? sizeof(*down) : sizeof(*l)));
 	if (type == NOTE_DOWN) {
 		CHECK(strlen(down->text) > 10);
 		down->is_stuck ? stucks++ : downs++;
@@ -156,7 +164,7 @@ static void set_up(uint32_t self)
 	is_deaf = false;
 	loads = boots = true;
 	watched_life = 1;
-	losses = ledger_life = fences = starts = claims = downs = stucks = loaded = 0;
+	losses = ledger_life = told_fenced = fences = starts = claims = downs = stucks = loaded = 0;
 	lost[LOST] = true;
 }
 
@@ -168,7 +176,7 @@ static void whole_way(void)
 	cluster_restart_lost(LOST);
 	cluster_restart_lost(LOST); /* twice by two signs: one loss */
 	CHECK(cluster_restart_is_pending(LOST) && wait() < 1000);
-	CHECK(claims == 1 && fences == 1 && starts == 1 && loaded == 1 && !downs && !stucks);
+	CHECK(claims == 1 && fences == 1 && starts == 1 && loaded == 1 && told_fenced == 1 && !downs && !stucks);
 	CHECK(control_read(&control) == control_word(2, 0, CONTROL_RUNNING));
 }
 
@@ -218,7 +226,8 @@ static void cannot_be_fenced(void)
 	is_deaf = true;
 	cluster_restart_lost(LOST);
 	CHECK(wait() < FOREVER);
-	CHECK(fences == FENCES && !starts && stucks == 1 && control_state(control_read(&control)) == CONTROL_DOWN);
+	CHECK(fences == FENCES && !starts && !told_fenced && stucks == 1);
+	CHECK(control_state(control_read(&control)) == CONTROL_DOWN);
 }
 
 /* Cores come at the second fence. */
@@ -285,7 +294,14 @@ static void second(void)
 	tick();
 	control.word = control_word(1, 0, CONTROL_LOADING);
 	loading_since = now;
-	CHECK(wait() < TURN_MS && !claims && !fences && !loaded);
+	CHECK(wait() < TURN_MS && !claims && !fences && !loaded && told_fenced == 1);
+	set_up(1);
+	cluster_restart_lost(LOST);
+	lost[0] = true;
+	control.word = control_word(1, 0, CONTROL_LOADING); /* written by a claimer that is lost, too: it proves nothing */
+	loading_since = now;
+	tick();
+	CHECK(!told_fenced);
 	set_up(1);
 	cluster_restart_lost(LOST);
 	control.word = control_word(1, 0, CONTROL_DOWN);

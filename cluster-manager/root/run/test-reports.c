@@ -47,6 +47,7 @@ void channel_complain(uint32_t cluster, const char *what) { (void)cluster, (void
 const char *cluster_kernel(uint32_t cluster) { (void)cluster; return ""; }
 void cluster_kernel_set(uint32_t cluster, const char *name) { (void)cluster, (void)name; }
 void run_cluster_booted(uint32_t cluster) { (void)cluster; }
+void run_cluster_fenced(uint32_t cluster) { (void)cluster; }
 void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms)
 {
 	(void)cluster, (void)fence_ms, (void)load_ms;
