@@ -17,6 +17,7 @@ import typer
 from deploy import deployment as deployments
 from deploy.base.choices import argument, explained, files, option, words
 from deploy.deployment import Deployment, Metrics
+from deploy.deployment.blame import blamed
 from deploy.deployment.engines import ENGINES
 from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.deployment.modules import REGIMES
@@ -162,15 +163,18 @@ class PlanOptions:
         return adapt(read, self.machine, self.layout, self.lock)
 
 
-def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None) -> Plan:
+def load_plan(args: PlanOptions, apart: bool = False, machine: str | None = None, forms: bool = False) -> Plan:
     """A deployment file, or a cluster map, as something to boot.
 
     `apart`: each cluster on a machine of its own, where one switch is the default. `machine`: a modelled one, of
-    commands that have that option.
+    commands that have that option. `forms`: the command forms the Redis Cluster of `masters`; others refuse it.
     """
     modelled = chosen(machine, False, args.machine.without_memory)
     if not is_map(args.path):
-        return plan(_of_file(args, apart, modelled))
+        deployment = _of_file(args, apart, modelled)
+        if not forms:
+            check_unformed(deployment)
+        return plan(deployment)
     if modelled:
         raise InputError("--machine", f"{args.path} is a cluster map, which says what machine it is for")
     if args.layout is not None or args.lock is not None:
@@ -197,6 +201,13 @@ def _of_file(args: PlanOptions, apart: bool, modelled: MachineFile | None) -> De
     if apart and adapted.switch is None:
         adapted = replace(adapted, switch=ONE_SWITCH)
     return _with_metrics(adapted) if args.metrics else adapted
+
+
+def check_unformed(deployment: Deployment) -> None:
+    """Refuses instances that would stay without a cluster."""
+    if deployment.redis and deployment.redis.masters:
+        raise blamed(InputError("redis masters", "is for `run`, which forms the Redis Cluster and keeps it whole",
+                                at=("redis", "masters")), deployment)
 
 
 def check_server(name: str) -> str:

@@ -51,8 +51,13 @@ class Former:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news: asyncio.Event | None = None
 
+    @property
+    def over(self) -> list[str]:
+        """Returns whose lives have ended, and who have not begun to serve since."""
+        return list(self._over)
+
     def learn(self, over: Iterable[str] = (), serving: Iterable[str] = ()) -> None:
-        """Tells, from any thread, whose lives have ended for certain, and who has begun to serve since. It acts at
+        """Tells, from any thread, whose lives have ended for certain, and which have begun to serve since. It acts at
         once. Never before a cluster of cores is fenced: what is taken for dead and lives would have two masters."""
         now = time.monotonic()
         self._over = {name: since for name, since in ({name: now for name in over} | self._over).items()
@@ -130,15 +135,14 @@ class Former:
         assert self._news
         self._news.clear()
         asked = [asyncio.ensure_future(self._look(one)) for one in self.endpoints]
-        news = asyncio.ensure_future(self._news.wait())
+        everyone, news = asyncio.ensure_future(asyncio.wait(asked)), asyncio.ensure_future(self._news.wait())
         try:
-            everyone = asyncio.gather(*asked)
             await asyncio.wait((everyone, news), return_when=asyncio.FIRST_COMPLETED)
             if self._news.is_set():
                 return None
-            views = {one.name: view for one, view in zip(self.endpoints, everyone.result(), strict=True) if view}
+            views = {one.name: view for one, task in zip(self.endpoints, asked, strict=True) if (view := task.result())}
         finally:
-            await _drop([*asked, news])
+            await _drop([everyone, news, *asked])
         self._note(views)
         verdict = next_steps(self.endpoints, views, set(self._over), self.is_new)
         self.was_whole |= verdict.is_whole

@@ -10,7 +10,17 @@ from typing import Annotated
 from deploy import deployment as deployments
 from deploy.base.choices import argument, option
 from deploy.base.terminal import Json, Output, Quiet, version
-from deploy.cli.options import Layout, Lock, MachineOptions, PlanOptions, adapt, load_plan, takes, threads
+from deploy.cli.options import (
+    Layout,
+    Lock,
+    MachineOptions,
+    PlanOptions,
+    adapt,
+    check_unformed,
+    load_plan,
+    takes,
+    threads,
+)
 from deploy.deployment import DEFAULT, modules
 from deploy.deployment.planner import Plan, is_map, plan, plan_map
 from deploy.machine import image as images
@@ -125,4 +135,5 @@ def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | No
             raise InputError(str(file), "is a cluster map: it says layout and lock itself")
         return plan_map(file, metal=machine)
     deployment = deployments.read(file) if file else DEFAULT
+    check_unformed(deployment)
     return plan(deployment.with_clusters(layout, lock), metal=machine)

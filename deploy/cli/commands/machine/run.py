@@ -26,6 +26,7 @@ from deploy.deployment.modules import module_path
 from deploy.deployment.planner import Plan
 from deploy.emulator import run as modelled_run
 from deploy.emulator.machine_file import ModelledMachine, chosen
+from deploy.live.replicas.keeper import Keeper
 from deploy.machine import kvm, program_output, qemu, redis_cluster
 from deploy.machine.console import ConsoleText, ProgramOutput
 from deploy.machine.crashes import UNSERVED, Death, death, is_started_again, status_text, unserved
@@ -71,7 +72,7 @@ def run(args: RunOptions) -> None:
     is 1 if an instance, or another program that the deployment counts, has died, however the run ended. With --machine
     it runs on all of that modelled machine; a client on the host goes by another clock.
     """
-    what = options.load_plan(args.what, machine=args.machine)
+    what = options.load_plan(args.what, machine=args.machine, forms=True)
     process.heed_signals()
     modelled = chosen(args.machine, False, {
         "--accel": args.accel != "auto", "--icount": args.icount, "--boot": args.medium != "iso", "--uefi": args.uefi,
@@ -89,7 +90,7 @@ def run(args: RunOptions) -> None:
     spoken = ConsoleText(lambda text: output.out.print(text, end="", markup=False)) if console else own
     narrate = _Narrator(output, what, set() if console else own.names)
     how = replace(how, on_event=narrate.event, on_console=spoken.feed)
-    with _booted(what, how, modelled) as running:
+    with _booted(what, how, modelled) as running, _kept(running, narrate):
         narrate.machine = running
         if how.gdb_port:
             output.line(f"Stopped. {gdb_command(what, how.gdb_port)}")
@@ -156,6 +157,19 @@ def _booted(what: Plan, how: Options, modelled: ModelledMachine | None) -> Itera
             yield running
 
 
+@contextmanager
+def _kept(running: Run, narrate: _Narrator) -> Iterator[None]:
+    """Keeps the deployment's Redis Cluster whole meanwhile, if it has one with `masters`."""
+    if not running.plan.shards:
+        yield
+        return
+    with Keeper(running, narrate.output.line) as keeper:
+        narrate.keeper = keeper
+        yield
+    if keeper.failure:
+        raise keeper.failure
+
+
 def _say_mode(output: Output, mode: qemu.Accel, modelled: ModelledMachine | None) -> None:
     output.line(f"Emulator: {mode.description}" if mode.emulated else "Runs under KVM.")
     if modelled:
@@ -212,8 +226,11 @@ class _Narrator:
         self.plan = what
         self.machine: Run | None = None
         self.deaths: list[Death] = []
+        self.keeper: Keeper | None = None
 
     def event(self, event: Event) -> None:
+        if self.keeper is not None:
+            self.keeper.event(event)
         if event.kind == "boot":
             cores, kernel = event.get("cores"), event.get("kernel")
             self.output.step(f"cluster {event.get('cluster')} runs: kernel {kernel} on {cores} cores")
@@ -289,7 +306,9 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, bar: bool
         with _told_where(announcer):
             machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", timeout)
     announcer.say()
-    if keep:
+    if narrate.keeper is not None:
+        machine.wait_for(narrate.keeper.is_settled, "whole Redis Cluster", timeout)
+    elif keep:
         _show_cluster(machine, output)
     return keep and _stay(machine, announcer, output)
 
