@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Connection
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from deploy.base.errors import Failure
 from deploy.live.replicas.steps import HAND_OVER, TAKEOVER, Step, Verdict, next_steps
@@ -46,6 +46,8 @@ class Former:
         self.was_whole = False
         self.promotions: list[Promotion] = []
         self._over: dict[str, float] = {}  # since when it is known, time.monotonic()
+        self._is_urgent = False
+        self._views: dict[str, View] = {}  # of the last round
         self._synchronised: dict[str, str] = {}  # the master with which each replica was last seen to be so, by ids
         self._taken: dict[tuple[str, tuple[str, ...]], float] = {}  # steps, and when
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -59,9 +61,10 @@ class Former:
     def learn(self, over: Iterable[str] = (), serving: Iterable[str] = ()) -> None:
         """Tells, from any thread, whose lives have ended for certain, and which have begun to serve since. It acts at
         once. Never before a cluster of cores is fenced: what is taken for dead and lives would have two masters."""
-        now = time.monotonic()
+        now, over = time.monotonic(), set(over)
         self._over = {name: since for name, since in ({name: now for name in over} | self._over).items()
                       if name not in set(serving)}
+        self._is_urgent |= bool(self._over.keys() & over)
         if self._loop and self._news:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._news.set)
@@ -130,25 +133,46 @@ class Former:
     # --- a round ---
 
     async def round(self) -> Verdict | None:
-        """Asks all and takes the next steps. None: something was learnt meanwhile, and the answers may be of lives that
-        have ended."""
+        """Asks all but those whose lives have ended, and takes the next steps. None: something was learnt meanwhile,
+        and answers may be of lives that have ended."""
         assert self._news
         self._news.clear()
-        asked = [asyncio.ensure_future(self._look(one)) for one in self.endpoints]
-        everyone, news = asyncio.ensure_future(asyncio.wait(asked)), asyncio.ensure_future(self._news.wait())
+        if self._is_urgent:
+            await self._hasten()
+        living = [one for one in self.endpoints if one.name not in self._over]
+        asked = [asyncio.ensure_future(self._look(one)) for one in living]
+        everyone, news = asyncio.ensure_future(_all(asked)), asyncio.ensure_future(self._news.wait())
         try:
             await asyncio.wait((everyone, news), return_when=asyncio.FIRST_COMPLETED)
             if self._news.is_set():
                 return None
-            views = {one.name: view for one, task in zip(self.endpoints, asked, strict=True) if (view := task.result())}
+            views = {one.name: view for one, task in zip(living, asked, strict=True) if (view := task.result())}
         finally:
             await _drop([everyone, news, *asked])
         self._note(views)
+        self._views = views
         verdict = next_steps(self.endpoints, views, set(self._over), self.is_new)
         self.was_whole |= verdict.is_whole
         self.is_new = self.is_new and not verdict.is_whole
         await asyncio.gather(*(self._take(step) for step in verdict.steps if self._is_due(step)))
         return verdict
+
+    async def _hasten(self) -> None:
+        """Has replicas of those that have just ended take over, without a look at other shards."""
+        self._is_urgent = False
+        over = set(self._over)
+        hit = {one.shard for one in self.endpoints if one.name in over}
+        talks = [Talk(one) for one in self.endpoints if one.shard in hit and one.name not in over]
+        try:
+            fresh = await asyncio.gather(*(self._view_by(talk) for talk in talks))
+            views = {name: view for name, view in self._views.items() if name not in over}
+            views |= {talk.endpoint.name: view for talk, view in zip(talks, fresh, strict=True) if view}
+            steps = next_steps(self.endpoints, views, over, self.is_new).steps
+            of = {talk.endpoint: talk for talk in talks}
+            await asyncio.gather(*(self._take(step, of[step.endpoint]) for step in steps
+                                   if step.words == TAKEOVER and step.endpoint in of))
+        finally:
+            await asyncio.gather(*(talk.end() for talk in talks))
 
     def _note(self, views: Mapping[str, View]) -> None:
         for view in views.values():
@@ -156,11 +180,18 @@ class Former:
                 self._synchronised[view.myself.id] = view.myself.master
 
     async def _look(self, one: Endpoint) -> View | None:
-        """Its view; None where it does not answer, or with an error."""
+        talk = Talk(one)
+        try:
+            return await self._view_by(talk)
+        finally:
+            await talk.end()
+
+    async def _view_by(self, talk: Talk) -> View | None:
+        """The instance's view; None where it does not answer, or with an error."""
         try:
             nodes, cluster, info = await asyncio.wait_for(
-                _ask(one, ("CLUSTER", "NODES"), ("CLUSTER", "INFO"), ("INFO",)), ANSWER)
-            return view_of(one.name, nodes, cluster, info, self._synchronised)
+                talk.ask(("CLUSTER", "NODES"), ("CLUSTER", "INFO"), ("INFO", "replication", "keyspace")), ANSWER)
+            return view_of(talk.endpoint.name, nodes, cluster, info, self._synchronised)
         except (RedisError, OSError, TimeoutError, InputError):
             return None
 
@@ -169,13 +200,19 @@ class Former:
         before = self._taken.get((step.endpoint.name, step.words))
         return before is None or time.monotonic() - before > again
 
-    async def _take(self, step: Step) -> None:
+    async def _take(self, step: Step, talk: Talk | None = None) -> None:
         """Takes a step. One that is refused, or not answered, is taken again while it is still the next one."""
         self._taken[step.endpoint.name, step.words] = time.monotonic()
+        own = talk or Talk(step.endpoint)
         try:
-            await asyncio.wait_for(_ask(step.endpoint, step.words), ANSWER)
+            await asyncio.wait_for(own.ask(step.words), ANSWER)
         except (RedisError, OSError, TimeoutError):
             return
+        finally:
+            await own.end()
+        self._note_promotion(step)
+
+    def _note_promotion(self, step: Step) -> None:
         if step.words == TAKEOVER:
             since = min((since for name, since in self._over.items()
                          if any(one.name == name and one.shard == step.endpoint.shard for one in self.endpoints)),
@@ -186,26 +223,44 @@ class Former:
                      + (f", {seconds:.3f} s after its master's end was known" if since is not None else ""))
 
 
+async def _all(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks)
+
+
 async def _drop(tasks: Sequence[asyncio.Future[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _ask(one: Endpoint, *commands: tuple[str, ...]) -> list[str]:
-    """Asks over a connection of its own: none leads into a life that has ended. Raises what redis-py raises."""
-    host, port = one.reached
-    connection = Connection(host=host, port=port, protocol=2, decode_responses=True, driver_info=None)
-    try:
-        await connection.connect()  # type: ignore[no-untyped-call]  # redis-py's own
-        answers = []
-        for words in commands:
-            await connection.send_command(*words)
-            answers.append(str(await connection.read_response()))
-        return answers
-    finally:
+class Talk:
+    """A connection of its own for each look: none leads into a life that has ended. `ask` raises what redis-py
+    raises."""
+
+    def __init__(self, one: Endpoint) -> None:
+        self.endpoint = one
+        host, port = one.reached
+        self._connection = Connection(host=host, port=port, protocol=2, decode_responses=True, driver_info=None)
+
+    async def ask(self, *commands: tuple[str, ...]) -> list[str]:
+        """Returns the answers to commands that are sent at once."""
+        if not self._connection.is_connected:
+            await self._connection.connect()  # type: ignore[no-untyped-call]  # redis-py's own
+        await self._connection.send_packed_command(self._connection.pack_commands(commands))
+        answers: list[str | RedisError] = []
+        for _ in commands:
+            try:
+                answers.append(str(await self._connection.read_response()))
+            except ResponseError as error:
+                answers.append(error)
+        if errors := [answer for answer in answers if isinstance(answer, RedisError)]:
+            raise errors[0]
+        return [str(answer) for answer in answers]
+
+    async def end(self) -> None:
         with suppress(RedisError, OSError):
-            await connection.disconnect(nowait=True)
+            await self._connection.disconnect(nowait=True)
 
 
 def missing(verdict: Verdict) -> str:
