@@ -5,6 +5,9 @@
  * linker puts these in place of Redis's own (--wrap in build-redis.sh).
  */
 #include "server.h"
+#ifdef VALKEY
+#include "cluster_legacy.h"
+#endif
 
 void __real_replicaofCommand(client *c);
 void __real_clusterCommand(client *c);
@@ -26,6 +29,9 @@ static const char own_loopback[] =
 	"CLUSTER MEET needs an address within the machine: 127.0.0.1 is this instance itself, whatever port of the "
 	"host leads here; "
 	"'skerry run --keep' prints the commands that create a cluster";
+
+static const char no_slots[] = "This instance of a cluster has no slots: it may have been started again, without the "
+                               "data of its former life";
 
 static int argument_is(const client *c, int argument, const char *word)
 {
@@ -51,11 +57,16 @@ void __wrap_clusterCommand(client *c)
 		__real_clusterCommand(c);
 }
 
-/* SYNC and PSYNC, also of redis-cli --rdb and --replica. */
+/*
+ * SYNC and PSYNC, also of redis-cli --rdb and --replica. Replicas find their master by its address. Where an instance
+ * has been started again there, empty, sooner than they learn of its end, they would copy its emptiness.
+ */
 void __wrap_syncCommand(client *c)
 {
-	if (REPLICATES)
-		__real_syncCommand(c);
-	else
+	if (!REPLICATES)
 		addReplyError(c, reason);
+	else if (server.cluster_enabled && !server.cluster->myself->numslots)
+		addReplyError(c, no_slots);
+	else
+		__real_syncCommand(c);
 }
