@@ -295,12 +295,21 @@ void accept_switches(void)
 	       (add_switch("switch@0"), add_applications(PROCESS_MAX_PORTS - 3, true)));
 }
 
+/* 8 GiB more for the first cluster: a heap has 2 MiB at least. */
+static void add_memory(void)
+{
+	ranges_add(&machine.ram, 4ul << 30, 8ul << 30);
+	ranges_add(&machine.known, 4ul << 30, 8ul << 30);
+	must(fdt_appendprop_u64(tree, at(C0), "memory", 4ul << 30));
+	must(fdt_appendprop_u64(tree, at(C0), "memory", 8ul << 30));
+}
+
 void accept_applications(void)
 {
 	ACCEPT("as many applications as there may be",
 	       (must(fdt_setprop_u64(tree, at(REDIS), "heap", 2 << 20)),
 	       must(fdt_setprop_u64(tree, at(YCSB), "heap", 2 << 20)),
-	       add_applications(MAP_MAX_APPLICATIONS - 3, false)));
+	       add_memory(), add_applications(MAP_MAX_APPLICATIONS - 3, false)));
 	ACCEPT("as many ports as there may be", add_applications(PROCESS_MAX_PORTS - 2, true));
 	ACCEPT("as many cables as there may be",
 	       (add_applications(PROCESS_MAX_CABLES, true), name_all(REDIS, "cables", PROCESS_MAX_CABLES)));

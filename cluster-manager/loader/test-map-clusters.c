@@ -115,7 +115,7 @@ static void add_channel(uint32_t number, const char *name)
 
 void break_container(void)
 {
-	BREAK("a map too large", tree_size = MAP_MAX_SIZE + 1, "262145 bytes are more than 262144");
+	BREAK("a map too large", tree_size = MAP_MAX_SIZE + 1, "1048577 bytes are more than 1048576");
 	BREAK("a structure at a crooked place", fdt_set_off_dt_struct(tree, 41), "structure block is at byte 41");
 	BREAK("a structure past the end", fdt_set_size_dt_struct(tree, 1u << 30), "structure block is at byte");
 	BREAK("strings past the end", fdt_set_off_dt_strings(tree, 1u << 30), "its strings are at byte 1073741824");
@@ -170,7 +170,7 @@ void break_tree(void)
 	BREAK("not a devicetree", tree[0] = 0, "not a sound devicetree");
 	BREAK("a devicetree cut short", tree_size = 1000, "not a sound devicetree");
 	BREAK("a devicetree of version 16", fdt_set_version(tree, 16), "version 16");
-	BREAK("a devicetree of two parts", tree_size--, "says 131072 bytes");
+	BREAK("a devicetree of two parts", tree_size--, "says 524288 bytes");
 	BREAK("a length that leads back to itself", set_length(C1, "modules", 0xfffffff4),
 	      "cluster@1: modules of 4294967284 bytes");
 	BREAK("a negative length", set_length_minus_4(C1, "cpus"), "of 4294967292 bytes");

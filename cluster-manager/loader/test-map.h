@@ -8,7 +8,7 @@
 
 #include "map.h"
 
-enum { ROOM = 128 * 1024 };
+enum { ROOM = 512 * 1024 };
 
 extern struct machine machine;
 extern char sound[ROOM], tree[ROOM]; /* as it was read; what the loader is given */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks the programs that the managers will start: each has a core of its cluster, and no address is used twice. */
+#include <stddef.h>
 #include <string.h>
 
 #include "draft.h"
@@ -124,15 +125,18 @@ static bool check_circles(const struct cluster_map *map, struct error_message *e
 	return true;
 }
 
-static bool check_unique(const struct map_application *a, const struct map_application *other,
-                         struct error_message *err)
+/* No two have the same address, or MAC. */
+static bool check_unique(const struct cluster_map *map, uint32_t index, struct key_table *addresses,
+                         struct key_table *stations, struct error_message *err)
 {
-	if (strcmp(a->name, other->name) == 0)
-		return error_set_at(err, a->name, NULL, "map: there are two applications %s", a->name);
-	if (a->ipv4 != 0 && a->ipv4 == other->ipv4)
+	const struct map_application *a = &map->application[index];
+	const struct map_application *other = a->ipv4 != 0 ? key_enter(map, addresses, index) : NULL;
+
+	if (other != NULL)
 		return error_set_at(err, a->name, "ipv4", "map: %s and %s have the same ipv4 %u.%u.%u.%u", other->name,
 				 a->name, MAP_IPV4(a->ipv4));
-	if (a->has_mac && other->has_mac && memcmp(a->mac, other->mac, 6) == 0)
+	other = a->has_mac ? key_enter(map, stations, index) : NULL;
+	if (other != NULL)
 		return error_set_at(err, a->name, "mac", "map: %s and %s have the same mac", other->name, a->name);
 	return true;
 }
@@ -194,15 +198,16 @@ static bool check_arguments(const struct cluster_map *map, const struct map_appl
 
 bool check_applications(const struct draft *d)
 {
+	static struct key_table addresses, stations;
 	const struct cluster_map *map = d->map;
 
+	addresses = (struct key_table){ .offset = offsetof(struct map_application, ipv4), .size = sizeof(uint32_t) };
+	stations = (struct key_table){ .offset = offsetof(struct map_application, mac),
+	                               .size = sizeof map->application->mac };
 	for (uint32_t i = 0; i < map->application_count; i++) {
 		const struct map_application *a = &map->application[i];
 
-		for (uint32_t j = 0; j < i; j++)
-			if (!check_unique(a, &map->application[j], d->err))
-				return false;
-		if (!check_heap(a, d->err) || !check_place(map, a, d->err) || !check_start(map, a, d->err) ||
+		if (!check_unique(map, i, &addresses, &stations, d->err) || !check_heap(a, d->err) || !check_place(map, a, d->err) || !check_start(map, a, d->err) ||
 		    !check_restart(a, d->err) || !check_processes(a, d->err) ||
 		    !check_arguments(map, a, d->err))
 			return false;

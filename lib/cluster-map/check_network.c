@@ -124,7 +124,7 @@ static bool join_stack(struct draft *d, uint32_t index)
 
 	if (name == NULL)
 		return true;
-	a->stack = find_application(map, name);
+	a->stack = find_application(d, name);
 	if (a->stack == MAP_NONE)
 		return error_set_at(d->err, a->name, "stack", "map: %s: its stack %s is no application", a->name, name);
 	stack = &map->application[a->stack];
@@ -165,7 +165,7 @@ static bool join_switch(struct draft *d, uint32_t index)
 		return error_set_at(d->err, a->name, NULL,
 		                    "map: %s needs a network, but no application is the switch%s",
 				 a->name, above ? " above all others" : "");
-	a->port_of = above == NULL ? map->switch_index : find_application(map, above);
+	a->port_of = above == NULL ? map->switch_index : find_application(d, above);
 	if (a->port_of == MAP_NONE)
 		return error_set_at(d->err, a->name, "switch", "map: %s: its switch %s is no application", a->name,
 		                    above);

@@ -16,6 +16,14 @@ struct draft_application {
 	const char *stack, *above; /* properties `stack` and `switch`; NULL: none */
 };
 
+/* Applications by `size` bytes at `offset` of each, from keys.c; `at`: an index and 1, 0 where there is none. */
+enum { KEY_PLACES = 2 * MAP_MAX_APPLICATIONS };
+struct key_table {
+	uint32_t offset, size;
+	uint16_t at[KEY_PLACES];
+};
+_Static_assert(MAP_MAX_APPLICATIONS < UINT16_MAX, "an index and 1 fit");
+
 struct draft {
 	const void *fdt;
 	struct cluster_map *map;
@@ -24,6 +32,7 @@ struct draft {
 	uint32_t phandle[MAP_MAX_CPUS];
 	struct draft_application application[MAP_MAX_APPLICATIONS];
 	uint32_t pool_used;
+	struct key_table names;
 };
 
 /* --- blob.c --- */
@@ -82,4 +91,9 @@ bool check_network(struct draft *d); /* and says which switch each port is of */
 /* Index of the cpu with this phandle, or MAP_NONE. */
 int cpu_by_phandle(const struct draft *d, uint32_t phandle);
 /* Index of the application of this name, or MAP_NONE. */
-int find_application(const struct cluster_map *map, const char *name);
+int find_application(const struct draft *d, const char *name);
+
+/* Returns the index of the application that has this key, or MAP_NONE. */
+int key_find(const struct cluster_map *map, const struct key_table *table, const void *key);
+/* Enters an application by its key. Returns the one before it that has the same, or NULL. */
+const struct map_application *key_enter(const struct cluster_map *map, struct key_table *table, uint32_t index);

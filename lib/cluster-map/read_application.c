@@ -5,12 +5,14 @@
 
 #include "draft.h"
 
-int find_application(const struct cluster_map *map, const char *name)
+int find_application(const struct draft *d, const char *name)
 {
-	for (uint32_t i = 0; i < map->application_count; i++)
-		if (strcmp(map->application[i].name, name) == 0)
-			return (int)i;
-	return MAP_NONE;
+	char key[PROCESS_NAME] = { 0 };
+
+	if (strlen(name) >= sizeof key)
+		return MAP_NONE;
+	strcpy(key, name);
+	return key_find(d->map, &d->names, key);
 }
 
 /* Finds the cluster of a cpu, and its index there. check_clusters() has seen that it is of one only. */
@@ -228,6 +230,8 @@ static bool read_application(struct draft *d, int node)
 		                    name,
 				 PROCESS_NAME - 1);
 	strcpy(a->name, name);
+	if (key_enter(map, &d->names, map->application_count) != NULL)
+		return error_set_at(d->err, name, NULL, "map: there are two applications %s", name);
 	a->stack = a->stack_of = a->volume_of = a->port_of = MAP_NONE;
 	draft->node = node;
 	if (!read_name(d, node, "program", a->program) || !read_role(d, node, a) || !read_place(d, node, a) ||
@@ -254,7 +258,7 @@ static bool join_named(struct draft *d, int node, const struct map_application *
 	if (!read_strings(d, node, property, &names, &size))
 		return false;
 	for (uint32_t at = 0; at < size; at += (uint32_t)strlen(names + at) + 1) {
-		int other = find_application(d->map, names + at);
+		int other = find_application(d, names + at);
 
 		if (other == MAP_NONE)
 			return error_set_at(d->err, a->name, property, "map: %s %s %s, which is no application",
@@ -278,6 +282,8 @@ static bool join_named(struct draft *d, int node, const struct map_application *
 
 bool read_applications(struct draft *d)
 {
+	d->names.offset = offsetof(struct map_application, name);
+	d->names.size = sizeof d->map->application->name;
 	if (!read_children(d, "applications", false, read_application))
 		return false;
 	for (uint32_t i = 0; i < d->map->application_count; i++) {

@@ -171,7 +171,7 @@ def crowded(count: int) -> Plan:
     return what
 
 
-@pytest.mark.parametrize("count", [257, 512])
+@pytest.mark.parametrize("count", [257, 1100])
 def test_many_applications(count: int) -> None:
     """managers take as many applications as the loader does, and start the last of them"""
     what = crowded(count)
@@ -183,4 +183,4 @@ def test_many_applications(count: int) -> None:
 
 def test_too_many_applications() -> None:
     """one more is refused, in one line, before anything starts"""
-    assert "more than 512 applications" in refusal(crowded(513))
+    assert "more than 2048 applications" in refusal(crowded(2049))

@@ -207,15 +207,18 @@ struct report_stats {
 	uint32_t when, reserved;
 };
 
+/* So many applications a message; with their names twice they fit a line of results (output/results.c). */
+enum { REPORT_MEMORY_MOST = 256 };
 struct report_memory {
 	uint64_t total, free;  /* bytes */
 	uint32_t count, slots; /* free capability slots */
+	uint32_t follows, reserved; /* 1: another message has more applications */
 	struct report_memory_of {
 		uint32_t application;
 		uint32_t given, committed; /* KiB */
-	} each[MAP_MAX_APPLICATIONS]; /* `count` of them */
+	} each[REPORT_MEMORY_MOST]; /* `count` of them */
 };
-_Static_assert(sizeof(struct report_memory) <= MESSAGE_SIZE_MAX, "all applications fit a message");
+_Static_assert(sizeof(struct report_memory) <= MESSAGE_SIZE_MAX, "so many applications fit a message");
 
 struct report_sample {
 	uint32_t number, reserved;

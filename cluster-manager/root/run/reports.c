@@ -150,14 +150,15 @@ static bool memory(uint32_t cluster, const struct report_memory *m, size_t size)
 {
 	size_t head = offsetof(struct report_memory, each);
 	int place = cluster_place(cluster);
-	if (size < head || place < 0 || m->count > MAP_MAX_APPLICATIONS ||
+	if (size < head || place < 0 || m->count > REPORT_MEMORY_MOST || m->follows > 1 ||
 	    size != head + m->count * sizeof(m->each[0]))
 		return false;
 	for (uint32_t i = 0; i < m->count; i++)
 		if (!cluster_owns(cluster, m->each[i].application))
 			return false;
 	memory_publish(cluster, m);
-	run_happened(RUN_EVENT_FINISHED, (uint32_t)place, 0); /* the last thing a cluster says of a run */
+	if (!m->follows)
+		run_happened(RUN_EVENT_FINISHED, (uint32_t)place, 0); /* the last thing a cluster says of a run */
 	return true;
 }
 

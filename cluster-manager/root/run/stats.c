@@ -117,6 +117,13 @@ const char *locks_publish(uint32_t place, const struct report_record *report, si
 	return NULL;
 }
 
+static void memory_send(struct report_memory *body, bool follows)
+{
+	body->follows = follows;
+	report(REPORT_MEMORY, body, offsetof(struct report_memory, each) + body->count * sizeof(body->each[0]));
+	body->count = 0;
+}
+
 void memory_report(void)
 {
 	static struct report_memory body;
@@ -124,11 +131,15 @@ void memory_report(void)
 	body.free = memory_free();
 	body.slots = slots_free();
 	body.count = 0;
-	for (uint32_t i = 0; i < map->application_count; i++)
-		if (family_memory(i))
-			body.each[body.count++] = (struct report_memory_of){ i, (uint32_t)(family_memory(i) / 1024),
-									     (uint32_t)(family_committed(i) / 1024) };
-	report(REPORT_MEMORY, &body, offsetof(struct report_memory, each) + body.count * sizeof(body.each[0]));
+	for (uint32_t i = 0; i < map->application_count; i++) {
+		if (!family_memory(i))
+			continue;
+		if (body.count == REPORT_MEMORY_MOST)
+			memory_send(&body, true);
+		body.each[body.count++] = (struct report_memory_of){ i, (uint32_t)(family_memory(i) / 1024),
+			                                             (uint32_t)(family_committed(i) / 1024) };
+	}
+	memory_send(&body, false);
 }
 
 static void add_each(struct text *t, const struct report_memory *memory, bool committed)

@@ -15,6 +15,7 @@ const char *stats_core_came(uint32_t place, const struct report_record *report, 
 const char *stats_publish(uint32_t place, const struct report_stats *stats);
 const char *locks_publish(uint32_t place, const struct report_record *report, size_t words);
 
-/* The cluster's memory, to the primary. `given` has the bytes each application was given. */
+/* The cluster's memory and that of its applications, to the primary, in as many messages as these need. */
 void memory_report(void);
+/* The primary: a line of results for each of these messages. */
 void memory_publish(uint32_t cluster, const struct report_memory *memory);

@@ -116,6 +116,26 @@ static void a_life(uint32_t memory)
 	CHECK(!happened && memory_told == memory * 1024);
 }
 
+/* The memory of many applications comes in several messages; the last one is what ends a cluster's run. */
+static bool memory_came(uint32_t count, uint32_t follows)
+{
+	static struct report_memory body;
+	body.count = count;
+	body.follows = follows;
+	for (uint32_t i = 0; i < count && i < REPORT_MEMORY_MOST; i++)
+		body.each[i] = (struct report_memory_of){ PROGRAM, 8, 4 };
+	return report_take(OTHER, REPORT_MEMORY, &body,
+	                   offsetof(struct report_memory, each) + count * sizeof(body.each[0]));
+}
+
+static void memory_in_parts(void)
+{
+	happened = 0;
+	CHECK(memory_came(REPORT_MEMORY_MOST, 1) && memory_came(REPORT_MEMORY_MOST, 1) && !happened);
+	CHECK(!memory_came(1, 2) && !memory_came(REPORT_MEMORY_MOST + 1, 0) && !happened);
+	CHECK(memory_came(0, 0) && happened == 1);
+}
+
 int main(void)
 {
 	const struct report_serving strange[] = { { OWNS, 1, 0, 0 }, { 3, 1, 0, 0 }, { UINT32_MAX, 1, 0, 0 },
@@ -132,6 +152,7 @@ int main(void)
 	for (unsigned i = 0; i < 3; i++)
 		state[i].state = APPLICATION_STARTED;
 	a_life(100);
+	memory_in_parts();
 	for (unsigned i = 0; i < sizeof(strange) / sizeof(*strange); i++)
 		CHECK(!report_take(OTHER, REPORT_SERVING, &strange[i], sizeof(strange[i])));
 	state[PROGRAM].serving = false;

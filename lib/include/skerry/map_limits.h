@@ -6,10 +6,10 @@
 #include <skerry/boot.h>
 
 enum {
-	MAP_MAX_SIZE = 256 * 1024, /* of the devicetree, in bytes */
+	MAP_MAX_SIZE = 1024 * 1024, /* of the devicetree, in bytes */
 	MAP_MAX_CPUS = 1024,       /* of all machines */
 	MAP_MAX_CHANNELS = 256,
-	MAP_MAX_APPLICATIONS = 512,
+	MAP_MAX_APPLICATIONS = 2048,
 	MAP_MAX_AWAITED = 128,     /* by one application */
 	MAP_MAX_MODULES = 31,      /* of a cluster; one more is the map itself */
 	MAP_MAX_ARGUMENTS = 64,    /* of a program, its name among them */

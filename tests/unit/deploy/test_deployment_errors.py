@@ -325,7 +325,7 @@ FILES: dict[str, tuple[str, str]] = {
     "memory beyond reach": (f"{R}[machine]\nmemory = '20000G'",
                             "3: [machine] memory: the machine has memory that ends at"),
     "heap of a program": (f"{PROGRAM}heap = '4G'", "3: [[program]] heap: cluster@0: heaps of 4100 MiB do not fit"),
-    "programs without end": (PROGRAM * 520, "1: [[program]]: posixtest@200: more than 512 applications"),
+    "programs without end": (PROGRAM * 2056, "3: [[program]]: posixtest@800: more than 2048 applications"),
     # bounds
     "key of many parts": ("a." * 1000 + "a = 1", "1: a key of more than 8 parts"),
     "key of 1 MiB": (f"{R}" + "a." * 500_000 + "a = 1", "2: a key of more than 8 parts"),

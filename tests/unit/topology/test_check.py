@@ -248,18 +248,18 @@ def test_a_map_for_a_larger_machine_does_not_fit_a_smaller() -> None:
         check_map(read_dts(GOOD), emulated(Shape(1, 2)))
 
 
-@pytest.mark.parametrize("count", [257, 512, 513])
+@pytest.mark.parametrize("count", [257, 700, 2049])
 def test_many_applications(count: int) -> None:
     """the tool accepts as many as the loader and the managers do, and refuses one more in one line"""
     made = read_dts(GOOD)
     few = len(made.applications)
     made.applications += [Application(100 + i, "more", "ycsb", i % 4, LARGE_PAGE) for i in range(count - few)]
-    if count <= 512:
+    if count <= 2048:
         check_map(made, MACHINE)
         return
     with pytest.raises(InputError) as caught:
         check_map(made, MACHINE)
-    assert re.fullmatch(r"more@[0-9a-f]+: more than 512 applications", str(caught.value))
+    assert re.fullmatch(r"more@[0-9a-f]+: more than 2048 applications", str(caught.value))
 
 
 def test_lines_of_the_loader() -> None:
