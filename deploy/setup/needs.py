@@ -121,6 +121,7 @@ CPLUSPLUS = COMPILER | _of((), "c++")
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
 MODELLED = _of(("emulator/modelled.so", "emulator/modelled-preload.so"))
 BESIDE_LINUX = beside_linux(REDIS.name)
+REDIS_OF_HOST = _of((str(REDIS.linux),))  # a process of this host's
 OUTSIDE = _of((), "outside")
 TAP = _of((), "tap")
 PLOTS = _of((), "plots")

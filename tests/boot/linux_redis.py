@@ -1,99 +1,47 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Instances of a Redis Cluster as processes of this host, at ports of the loopback interface."""
+"""A Redis Cluster of this host's processes, and writes of which a test knows what was acknowledged."""
 
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import redis
 from redis.crc import key_slot
 
-from deploy.base.paths import BUILD
-from deploy.deployment.replicas.settings import BUS, defaults, settings
+from deploy.bench.failover import linux
+from deploy.bench.failover.linux import Processes
 from deploy.live.replicas.view import Endpoint
 
-SERVER = BUILD / "apps/redis/redis-server-linux"
-LOOPBACK = "127.0.0.1"
+COPIES = [(shard, number) for shard in range(3) for number in range(2)]
+HAS_CLI = shutil.which("redis-cli") is not None  # of redis-tools
 _ANSWER = 20.0  # seconds
 
 
-def ports(count: int) -> list[int]:
-    """Ports that nobody has, and whose ports of the cluster's bus nobody has."""
-    found: list[int] = []
-    for port in range(20000, 65535 - BUS):
-        if len(found) < count and _is_free(port) and _is_free(port + BUS):
-            found.append(port)
-    return found
+def processes(folder: Path, node_timeout: int = 60_000) -> AbstractContextManager[Processes]:
+    """Three masters, each with a replica. After a node timeout of a minute Redis fails over by itself in no test."""
+    return linux.processes(folder, COPIES, node_timeout)
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
-        return True
+def client(one: Endpoint) -> redis.Redis:
+    host, port = one.reached
+    return redis.Redis(host=host, port=port, socket_timeout=_ANSWER, socket_connect_timeout=_ANSWER)
 
 
-class Processes:
-    """The instances of these shards; each life of one has an empty folder of its own, as in a machine."""
-
-    def __init__(self, folder: Path, shards: int, copies: int, node_timeout: int) -> None:
-        self.folder, self.node_timeout, self.lives = folder, node_timeout, 0
-        pairs = [(shard, number) for shard in range(shards) for number in range(copies)]
-        self.endpoints = [Endpoint(f"redis@{shard}.{number}", (LOOPBACK, port), (LOOPBACK, port), shard, number)
-                          for (shard, number), port in zip(pairs, ports(len(pairs)))]
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start(self, one: Endpoint) -> None:
-        self.lives += 1
-        home = self.folder / f"life-{self.lives}"
-        home.mkdir()
-        words = [SERVER, "--port", str(one.reached[1]), "--bind", LOOPBACK, "--save", "", "--dir", home,
-                 *defaults(1), *settings(self.node_timeout, forward=True)]
-        with (home / "log").open("wb") as log:
-            self.running[one.name] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def kill(self, one: Endpoint) -> None:
-        process = self.running.pop(one.name)
-        process.kill()
-        process.wait()
-
-    def client(self, one: Endpoint) -> redis.Redis:
-        return redis.Redis(port=one.reached[1], socket_timeout=_ANSWER, socket_connect_timeout=_ANSWER)
-
-    def check(self) -> str:
-        """Returns what `redis-cli --cluster check` says; CalledProcessError where it finds something."""
-        one = next(one for one in self.endpoints if one.name in self.running)
-        return checked(f"{LOOPBACK}:{one.reached[1]}")
+def check(made: Processes) -> str:
+    """Returns what redis-cli says; CalledProcessError where it finds something."""
+    one = next(one for one in made.endpoints if one.name in made.running)
+    return checked(one)
 
 
-def checked(address: str, environment: Mapping[str, str] | None = None) -> str:
+def checked(one: Endpoint, environment: Mapping[str, str] | None = None) -> str:
     """Returns what `redis-cli --cluster check` says; CalledProcessError where it finds something."""
-    return subprocess.run(["redis-cli", "--cluster", "check", address], check=True, capture_output=True, text=True,
-                          env=None if environment is None else dict(environment)).stdout
-
-
-HAS_CLI = shutil.which("redis-cli") is not None  # of redis-tools
-
-
-@contextmanager
-def processes(folder: Path, shards: int = 3, copies: int = 2, node_timeout: int = 60_000) -> Iterator[Processes]:
-    """A node timeout of a minute, unless told otherwise: Redis fails over by itself in no test then."""
-    made = Processes(folder, shards, copies, node_timeout)
-    try:
-        for one in made.endpoints:
-            made.start(one)
-        yield made
-    finally:
-        for process in made.running.values():
-            process.kill()
-            process.wait()
+    host, port = one.reached
+    return subprocess.run(["redis-cli", "--cluster", "check", f"{host}:{port}"], check=True, capture_output=True,
+                          text=True, env=None if environment is None else dict(environment)).stdout
 
 
 class Stamps:

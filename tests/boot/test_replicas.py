@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from deploy.base.errors import Failure
+from deploy.bench.failover.linux import Processes
 from deploy.live.replicas.former import Former
-from tests.boot.linux_redis import HAS_CLI, Processes, Stamps, processes
+from tests.boot.linux_redis import HAS_CLI, Stamps, check, client, processes
 
 WHOLE = 60.0  # seconds without a change after which a former gives up: many times what a step takes
 SHORT = 3.0   # the same, where it is to give up
@@ -30,8 +31,8 @@ def missing(former: Former) -> str:
 def leads(made: Processes, name: str) -> bool:
     """Whether it is a master with slots, by itself."""
     one = next(one for one in made.endpoints if one.name == name)
-    with made.client(one) as client:
-        nodes = client.execute_command("CLUSTER NODES")
+    with client(one) as server:
+        nodes = server.execute_command("CLUSTER NODES")
     return next(bool(node["slots"]) for node in nodes.values() if "myself" in node["flags"])
 
 
@@ -43,8 +44,8 @@ def test_one_after_the_other(tmp_path: Path) -> None:
     with processes(tmp_path) as made:
         former = Former(made.endpoints, is_new=True)
         former.form(WHOLE)
-        made.check()
-        stamps = Stamps(made.client, made.endpoints)
+        check(made)
+        stamps = Stamps(client, made.endpoints)
         assert stamps.write(150) == 150
         for shard in range(3):
             dead, heir = (one for one in made.endpoints if one.shard == shard)
@@ -56,7 +57,7 @@ def test_one_after_the_other(tmp_path: Path) -> None:
             made.start(dead)
             former.learn(serving=[dead.name])
             former.form(WHOLE)
-            made.check()
+            check(made)
             assert leads(made, dead.name) and not stamps.lost() and stamps.write(9) == 9
         assert [promotion.shard for promotion in former.promotions] == [0, 1, 2]
 
@@ -68,7 +69,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     with processes(tmp_path) as made:
         former = Former(made.endpoints, is_new=True)
         former.form(WHOLE)
-        stamps = Stamps(made.client, made.endpoints)
+        stamps = Stamps(client, made.endpoints)
         stamps.write(60)
         both = [one for one in made.endpoints if one.shard == 1]
         for one in both:
@@ -126,5 +127,5 @@ def test_during_forming(tmp_path: Path, after: float) -> None:
         finally:
             killer.join()
         former.form(WHOLE)
-        made.check()
+        check(made)
         assert all(leads(made, one.name) == (one.number == 0) for one in made.endpoints)

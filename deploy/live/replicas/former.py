@@ -43,7 +43,7 @@ class Former:
         """`is_new`: the instances have just been started, and nobody has written to them as a cluster."""
         self.endpoints = list(endpoints)
         self.say, self.is_new = say, is_new
-        self.was_whole = False
+        self.was_whole = self.is_whole = False  # ever; at the last look
         self.promotions: list[Promotion] = []
         self._over: dict[str, float] = {}  # since when it is known, time.monotonic()
         self._is_urgent = False
@@ -152,6 +152,7 @@ class Former:
         self._note(views)
         self._views = views
         verdict = next_steps(self.endpoints, views, set(self._over), self.is_new)
+        self.is_whole = verdict.is_whole
         self.was_whole |= verdict.is_whole
         self.is_new = self.is_new and not verdict.is_whole
         await asyncio.gather(*(self._take(step) for step in verdict.steps if self._is_due(step)))

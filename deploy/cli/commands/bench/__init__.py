@@ -5,6 +5,7 @@ import typer
 
 from deploy.cli.commands.bench.calibrate import calibrate
 from deploy.cli.commands.bench.dynamic import dynamic
+from deploy.cli.commands.bench.failover import failover
 from deploy.cli.commands.bench.failure import failure
 from deploy.cli.commands.bench.fork import fork
 from deploy.cli.commands.bench.ipc import ipc
@@ -18,13 +19,14 @@ from deploy.cli.commands.bench.validate import validate
 
 bench = typer.Typer(
     help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach, dynamic; "
-    "failure, fork, latency, lines; calibrate, validate.",
+    "failure, failover, fork, latency, lines; calibrate, validate.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 bench.command("calibrate")(calibrate)
 bench.command("dynamic")(dynamic)
+bench.command("failover")(failover)
 bench.command("failure")(failure)
 bench.command("fork")(fork)
 bench.command("ipc")(ipc)
