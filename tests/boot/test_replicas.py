@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A Redis Cluster with replicas: formed, kept whole, and no acknowledged write lost."""
 
+import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from redis.crc import key_slot
 
 from deploy.base.errors import Failure
-from deploy.bench.failover.linux import Processes
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
+from deploy.bench.failover.linux import Processes, free_ports
+from deploy.bench.failover.measure import SHARDS, Job
+from deploy.bench.failure.scene import end_cluster
+from deploy.deployment.planner import plan
 from deploy.live.replicas.former import Former
-from tests.boot.linux_redis import HAS_CLI, Stamps, check, client, processes
+from deploy.live.replicas.keeper import Keeper
+from deploy.live.replicas.steps import slots_of
+from deploy.live.replicas.view import Endpoint
+from deploy.machine import qemu
+from deploy.machine.events import Event
+from deploy.machine.run import Run
+from tests.boot.linux_redis import HAS_CLI, Stamps, check, checked, client, processes
+from tests.boot.machine import PATIENCE, machine
 
 WHOLE = 60.0  # seconds without a change after which a former gives up: many times what a step takes
 SHORT = 3.0   # the same, where it is to give up
@@ -129,3 +145,89 @@ def test_during_forming(tmp_path: Path, after: float) -> None:
         former.form(WHOLE)
         check(made)
         assert all(leads(made, one.name) == (one.number == 0) for one in made.endpoints)
+
+
+# ---- A machine: 3 masters and their replicas on 3 kernels ----
+
+WITHIN = {"LD_PRELOAD": str(BUILD / "tests/programs/within.so")}  # for redis-cli, which learns addresses in the machine
+NODE_TIMEOUT = 60_000  # ms: Redis fails over by itself in no test
+
+
+class Machine:
+    """A machine and its keeper."""
+
+    def __init__(self, run: Run, keeper: Keeper) -> None:
+        self.run, self.keeper = run, keeper
+        self.endpoints = keeper.former.endpoints
+        self.stamps = Stamps(client, self.endpoints)
+
+    def await_whole(self) -> None:
+        self.keeper.former.is_whole = False
+        self.run.wait_for(lambda: self.keeper.former.is_whole or self.keeper.failure is not None, "whole Redis Cluster")
+        assert self.keeper.failure is None, self.keeper.failure
+        if HAS_CLI:
+            checked(self.endpoints[0], os.environ | WITHIN)
+
+    def of_cluster(self, number: int) -> list[Endpoint]:
+        homes = {app.name: self.run.plan.cluster_map.cluster_of(app.cpu)
+                 for app in self.run.plan.cluster_map.applications}
+        return [one for one in self.endpoints if (home := homes[one.name]) and home.number == number]
+
+    def end(self, cluster: int, how: str) -> None:
+        """Returns when it runs again and its instances serve."""
+        names = {one.name for one in self.of_cluster(cluster)}
+        before = {name: len(self.run.events.of("serving", app=name)) for name in names}
+        end_cluster(self.run, cluster, how)
+        self.run.wait_for(lambda: all(len(self.run.events.of("serving", app=name)) > count
+                                      for name, count in before.items()), "next life")
+
+
+@contextmanager
+def machine_of_three(folder: Path) -> Iterator[Machine]:
+    """Three kernels, as `bench failover` has them; what the keeper says is in the folder."""
+    job = Job((), 0, NODE_TIMEOUT, qemu.tcg_for(SHARDS * 3), Patience(PATIENCE))
+    heard: list[Callable[[Event], None]] = []
+    run = machine(plan(job.deployment(free_ports(2 * SHARDS))), on_event=lambda event: [hear(event) for hear in heard])
+    with (folder / "said").open("w") as said, run, Keeper(run, lambda text: print(text, file=said, flush=True)) as keeper:
+        heard.append(keeper.event)
+        made = Machine(run, keeper)
+        made.await_whole()
+        yield made
+
+
+@pytest.mark.limit(300)
+def test_a_kernel_that_panics(tmp_path: Path) -> None:
+    """one of three kernels panics: its master's replica leads as soon as it is fenced, no write that WAIT 1 has
+    answered with 1 is lost, the cluster is clean by redis-cli when it has returned, and the masters lead again"""
+    with machine_of_three(tmp_path) as made:
+        assert made.stamps.write(90) == 90
+        made.end(1, "panic")
+        made.await_whole()
+        gone, = (one for one in made.of_cluster(1) if one.number == 0)
+        promotion, = made.keeper.former.promotions
+        assert promotion.shard == gone.shard
+        kinds = [event.kind for event in made.run.events.events if event.get("cluster") == 1]
+        assert kinds.index("cluster-lost") < kinds.index("cluster-fenced") < kinds.index("cluster-restarted")
+        assert not made.stamps.lost() and made.stamps.write(9) == 9
+        with client(gone) as server:
+            assert server.info("replication")["role"] == "master"
+
+
+@pytest.mark.limit(300)
+def test_both_copies_in_a_machine(tmp_path: Path) -> None:
+    """two of three kernels panic at once: the shard that had both its copies there is said to be lost, and its empty
+    instances get no slots; the others have all their acknowledged writes"""
+    with machine_of_three(tmp_path) as made:
+        assert made.stamps.write(90) == 90
+        run, gone = made.run, [*made.of_cluster(1), *made.of_cluster(2)]
+        lost = {one.shard for one in gone if sum(other.shard == one.shard for other in gone) == 2}
+        assert len(lost) == 1
+        for cluster in (1, 2):
+            end_cluster(run, cluster, "panic")
+        shard, = lost
+        said = f"shard {shard + 1} is lost"
+        run.wait_for(lambda: said in (tmp_path / "said").read_text(), said)
+        kept = made.stamps.kept()
+        missing_keys = made.stamps.lost()
+        assert 0 < len(missing_keys) <= 30 and all(key_slot(key.encode()) in slots_of(shard, SHARDS)
+                                                   for key in missing_keys) and kept
