@@ -74,7 +74,7 @@ static long sleep_in(long (*call)(const long *), const long *arguments)
 {
 	struct thread *self = thread_self();
 
-	require(!self->cancel && cancel_offset);
+	require(!self->cancel && (cancel_offset || signals_interrupt));
 	self->cancel = (const volatile int *)(self->tls + (uintptr_t)cancel_offset);
 	family_enter(); /* a handler that ran in the sleep would not end it */
 	long result = call(arguments);
@@ -263,7 +263,7 @@ int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout, const
 {
 	const long arguments[] = { fd, (long)events, room, timeout, (long)signals, 8 };
 #ifdef LAYER_FAMILY
-	const bool direct = !signals && enter(); /* family_call() sets the mask */
+	const bool direct = !signals && enter(); /* signal_call() sets the mask */
 #else
 	const bool direct = enter();
 #endif

@@ -10,6 +10,7 @@
 #include "family.h"
 #include "layer.h"
 #include "platform.h"
+#include "signals.h"
 #include "syscalls.h"
 
 typedef long syscall_handler(const long *args);
@@ -56,6 +57,11 @@ static void layer_start(void)
 		descriptor_open(console_file(fd ? 1 /* O_WRONLY */ : 0), fd);
 }
 
+static bool started, calls_plain;
+
+/* Each call looks for signals from now on. */
+void calls_look(void) { calls_plain = false; }
+
 static inline long call(long number, const long *args)
 {
 	if ((unsigned long)number >= CALLS_MAX || !table[number].handler)
@@ -78,15 +84,19 @@ static inline long call(long number, const long *args)
 
 long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	static bool started;
 	const long args[6] = { a, b, c, d, e, f };
 
-	if (__builtin_expect(!started, 0)) { /* one thread is all there is by now */
-		started = true;
-		layer_start();
+	if (__builtin_expect(!calls_plain, 0)) {
+		if (!started) { /* one thread is all there is by now */
+			started = true;
+			layer_start();
+			calls_plain = true;
+		} else {
+			return signal_call(number, args, call);
+		}
 	}
 #ifdef LAYER_FAMILY
-	return family_call(number, args, call);
+	return signal_call(number, args, call);
 #else
 	return call(number, args);
 #endif

@@ -61,6 +61,8 @@ void event_forked(void)
 }
 #endif
 
+const struct thread *event_poller(void) { return poller; }
+
 static uint64_t earlier_deadline(uint64_t a, uint64_t b)
 {
 	return !a ? b : !b || a < b ? a : b;

@@ -49,6 +49,8 @@ static void child_begin(const struct thread *self)
 	signal_forked(index);
 	random_forked();
 	thread_forked(self);
+	interrupts_forked();
+	timers_forked();
 	family_signals_forked();
 }
 

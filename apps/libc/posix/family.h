@@ -101,6 +101,8 @@ static inline void family_leave(void)
 	if (thread_self()->index == 0 && --family_depth == 0 && (family_due || family_queued))
 		family_deliver();
 }
+static inline void calls_enter(void) { family_enter(); }
+static inline void calls_leave(void) { family_leave(); }
 /* While a handler runs the thread is not in the layer. open: returns what close() takes. */
 unsigned family_open(void);
 void family_close(unsigned depth);
@@ -113,8 +115,6 @@ void family_signals_start(void);
 void family_signals_changed(void);
 /* In the child; the lock is held. */
 void family_signals_forked(void);
-/* Makes a system call, again where its end by a signal is to be made up for (SA_RESTART). */
-long family_call(long number, const long *arguments, long (*call)(long, const long *));
 #else
 static inline void family_enter(void) {}
 static inline void family_leave(void) {}

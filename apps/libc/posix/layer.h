@@ -107,6 +107,9 @@ static inline bool thread_is_first(void)
 	__asm__("mov %%fs:0, %0" : "=r"(tls));
 	return tls == threads[0].tls;
 }
+/* Makes a thread that never ends. `tls`: what is there has its own address in its first word. Returns its number or an
+ * error. With the lock. */
+int thread_create_own(int (*function)(void *), void *stack, void *tls);
 #ifdef LAYER_CORES
 void thread_leave(unsigned index); /* for platform_thread_end(), when it has left the thread's stack */
 #endif
@@ -170,6 +173,7 @@ bool event_poll(void);
 #else
 #define event_poll() net_poll()
 #endif
+const struct thread *event_poller(void); /* the thread that sleeps until the network or a file changes; null: none */
 /* After a system call that may have run the network: the poller, if one sleeps, wakes in time for what is due. */
 void event_settle(void);
 /* Before a thread sleeps elsewhere or ends: what it wrote is sent, and the poller sees to the rest. */

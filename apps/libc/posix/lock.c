@@ -9,8 +9,11 @@ struct lock layer_mutex;
 
 void layer_lock(void)
 {
-	if (!lock_try(&layer_mutex))
+	if (!lock_try(&layer_mutex)) {
+		calls_enter(); /* a handler must not run while the lock is this thread's to pass on */
 		lock_wait(&layer_mutex, thread_self()->index);
+		calls_leave();
+	}
 }
 
 void layer_unlock(void)

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include "family.h"
 #include "layer.h"
+#include "signals.h"
 
 long skerry_syscall(long, long, long, long, long, long, long);
 long __cancel(void);
@@ -18,6 +19,8 @@ static __attribute__((noinline)) void learn_offset(volatile const int *cancelled
 {
 	intptr_t tls;
 
+	if (signals_interrupt)
+		return;
 	__asm__("mov %%fs:0, %0" : "=r"(tls));
 	cancel_offset = (intptr_t)cancelled - tls;
 }
@@ -31,7 +34,7 @@ long __syscall_cp_asm(volatile int *cancelled, long n, long a, long b, long c, l
 		return __cancel();
 	require(!self->cancel);
 	self->cancel = cancelled;
-	if (!cancel_offset)
+	if (!cancel_offset) /* or signals_interrupt: no call goes straight into the layer */
 		learn_offset(cancelled);
 	long result = skerry_syscall(n, a, b, c, d, e, f);
 	self->cancel = 0;

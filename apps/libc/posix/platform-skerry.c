@@ -368,6 +368,25 @@ _Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
 
 #endif
 
+bool platform_interrupt(unsigned index, const volatile unsigned *depth, void (*entry)(void))
+{
+	enum { RED_ZONE = 128 };
+	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
+	struct thread_registers registers;
+	bool done = false;
+
+	if (tcb_suspend(tcb_of(index))) /* returns when no core runs it */
+		return false;
+	if (!*depth && !tcb_read_registers(ipc, tcb_of(index), &registers)) {
+		registers.rsp -= RED_ZONE + sizeof(registers.rip);
+		memcpy((void *)registers.rsp, &registers.rip, sizeof(registers.rip));
+		registers.rip = (uint64_t)entry;
+		done = !tcb_write_registers(ipc, tcb_of(index), 0, &registers);
+	}
+	tcb_resume(tcb_of(index));
+	return done;
+}
+
 /* One request to the manager; `text` from word 1 on, its length in word 0. No handler runs before its answer, for what
  * that one asks the manager would be in the same buffer. */
 static int manager_call(enum manager_request request, const char *text, size_t size, uint64_t *answer)

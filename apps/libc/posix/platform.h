@@ -51,6 +51,12 @@ int platform_set_tls(uintptr_t tls);
 int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
                           void (*entry)(void *, void *), void *argument, void *argument2);
 
+/*
+ * Makes another thread go on at `entry`, on its own stack, with the address where it was on it behind the red zone (128
+ * bytes), and all other registers as they were; unless *depth is not 0 when it has stopped. Returns whether it does.
+ */
+bool platform_interrupt(unsigned index, const volatile unsigned *depth, void (*entry)(void));
+
 #ifdef LAYER_CORES
 /*
  * Leaves the calling thread's stack for good, calls thread_leave() and ends the thread. Its TCB and its IPC buffer are

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Signals that are pending, of all threads and of the process, in the order of their arrival. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include "signals.h"
 
@@ -8,6 +9,7 @@ enum { FIRST_QUEUED = 32 /* those below are pending once at most */, QUEUE = 64 
 
 static struct pending_signal queue[QUEUE];
 static unsigned queued;
+int timer_overruns[TIMERS];
 
 static void remove_at(unsigned i)
 {
@@ -56,6 +58,29 @@ uint64_t signal_pending(const struct signal_state *s)
 	return set;
 }
 
+uint64_t signal_pending_to(const struct signal_state *s)
+{
+	uint64_t set = 0;
+
+	for (unsigned i = 0; i < queued; i++)
+		if (queue[i].to == s)
+			set |= SIGNAL_BIT(queue[i].number);
+	return set;
+}
+
+bool signal_any(void) { return __atomic_load_n(&queued, __ATOMIC_RELAXED); }
+
+bool signal_overrun(int timer, int times)
+{
+	for (unsigned i = 0; i < queued; i++)
+		if (queue[i].timer == timer) {
+			if (__builtin_add_overflow(queue[i].overrun, times, &queue[i].overrun))
+				queue[i].overrun = INT_MAX; /* DELAYTIMER_MAX */
+			return true;
+		}
+	return false;
+}
+
 long signal_put(const struct pending_signal *p)
 {
 	for (unsigned i = 0; i < queued && p->number < FIRST_QUEUED; i++)
@@ -85,6 +110,8 @@ bool signal_take(const struct signal_state *s, uint64_t set, struct pending_sign
 	if (best > 2 * SIGNALS)
 		return false;
 	*out = queue[found];
+	if (out->timer)
+		timer_overruns[out->timer - 1] = out->overrun; /* also of one that is ignored */
 	remove_at(found);
 	return true;
 }

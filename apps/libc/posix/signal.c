@@ -3,8 +3,7 @@
  * Signals that a program sends to itself; those of other processes of a family, which interrupt its first thread, come
  * by family-signals.c. A handler runs inside the call that sends the signal, or the one that unblocks it, on the stack
  * of the thread that makes this call. A signal to another thread waits until that thread unblocks it. One that this
- * thread does not block would have to interrupt it, which is refused (ENOSYS), unless it sleeps in pause(),
- * sigsuspend() or sigwait(), or the signal ends the program anyway.
+ * thread does not block interrupts it (interrupt.c).
  *
  * A handler may do what it likes, even leave by siglongjmp(). So the layer's lock is free while it runs, and these
  * calls take it themselves. musl blocks signals around raise(): its signals run their handlers when the mask is
@@ -16,7 +15,7 @@
 #include "family.h"
 #include "signals.h"
 
-enum { SIGTIMER = 32, SIGCANCEL = 33, SIGSYNCCALL = 34 }; /* musl's own, src/internal/pthread_impl.h */
+enum { SIGCANCEL = 33, SIGSYNCCALL = 34 }; /* musl's own, src/internal/pthread_impl.h */
 #ifdef LAYER_FAMILY
 #define PROCESS process_id
 #else
@@ -81,9 +80,14 @@ void signal_fill(siginfo_t *info, const struct pending_signal *p)
 	memset(info, 0, sizeof(*info));
 	info->si_signo = p->number;
 	info->si_code = p->code;
-	info->si_pid = p->sender;
-	info->si_uid = p->user;
 	info->si_value = p->value;
+	if (p->timer) {
+		info->si_timerid = p->timer - 1;
+		info->si_overrun = p->overrun;
+	} else {
+		info->si_pid = p->sender;
+		info->si_uid = p->user;
+	}
 }
 
 bool signal_is_on_alternate(const struct signal_state *s, uintptr_t address)
@@ -106,12 +110,35 @@ static void call_on(uintptr_t top, const struct signal_action *action, int numbe
 	                   "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
 }
 
+/* While a handler runs the thread is not in the layer. open: returns what close() takes. */
+static unsigned calls_open(void)
+{
+#ifdef LAYER_FAMILY
+	return family_open();
+#else
+	struct signal_state *s = signal_state_of(thread_self());
+	const unsigned depth = s->depth;
+
+	s->depth = 0;
+	return depth;
+#endif
+}
+
+static void calls_close(unsigned depth)
+{
+#ifdef LAYER_FAMILY
+	family_close(depth);
+#else
+	signal_state_of(thread_self())->depth = depth;
+#endif
+}
+
 /* The context's registers are those of the caller, roughly; what the handler writes there goes nowhere. */
 static void call_handler(const struct signal_state *s, const struct signal_action *action, siginfo_t *info,
 			 ucontext_t *context)
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	const unsigned depth = family_open();
+	const unsigned depth = calls_open();
 
 	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)__builtin_return_address(0);
 	context->uc_mcontext.gregs[REG_RSP] = context->uc_mcontext.gregs[REG_RBP] = (greg_t)here;
@@ -119,7 +146,7 @@ static void call_handler(const struct signal_state *s, const struct signal_actio
 		call_on((s->alternate + s->alternate_size) & -16ul, action, info->si_signo, info, context);
 	else
 		action->handler(info->si_signo, info, context);
-	family_close(depth);
+	calls_close(depth);
 }
 
 /* Afterwards the thread blocks `after`, unless the handler has changed that in its context. It may be another one then:
@@ -198,7 +225,7 @@ static bool is_blocked(const struct pending_signal *p)
 	return true;
 }
 
-static long send_signal(const struct pending_signal *p)
+long signal_send(const struct pending_signal *p)
 {
 	const struct signal_state *own = signal_state_of(thread_self());
 	const bool blocked = is_blocked(p), other = p->to && p->to != own;
@@ -207,12 +234,17 @@ static long send_signal(const struct pending_signal *p)
 		return 0;
 	if (!blocked && !has_handler(p->number))
 		end_by(p->number);
-	if (other && ((!blocked && !p->to->waits) || p->number == SIGTIMER || p->number == SIGSYNCCALL))
+	if (other && p->number == SIGSYNCCALL)
 		return -ENOSYS;
 	require(p->number >= 1 && p->number <= SIGNALS);
+	const bool elsewhere = !blocked && (p->to ? other && !p->to->waits : own->blocked & SIGNAL_BIT(p->number));
+	if (elsewhere && interrupts_start())
+		return -ENOSYS;
 	const long error = signal_put(p);
 	if (!error && (other || own->blocked & SIGNAL_BIT(p->number)))
 		event_notify();
+	if (!error && elsewhere)
+		interrupts_look();
 	return error;
 }
 
@@ -255,7 +287,7 @@ long sys_kill(const long *a)
 		return -ESRCH;
 #endif
 	layer_lock();
-	return signal_leave(p.number ? send_signal(&p) : 0);
+	return signal_leave(p.number ? signal_send(&p) : 0);
 }
 
 static long send_to_thread(int tid, long number)
@@ -265,7 +297,7 @@ static long send_to_thread(int tid, long number)
 	for (const struct thread *t = threads; t < threads + thread_places; t++)
 		if (t->tid == tid) {
 			p.to = signal_state_of(t);
-			return number ? send_signal(&p) : 0;
+			return number ? signal_send(&p) : 0;
 		}
 	return -ESRCH;
 }
@@ -306,5 +338,5 @@ long sys_rt_sigqueueinfo(const long *a)
 		return -ESRCH;
 #endif
 	layer_lock();
-	return signal_leave(p.number ? send_signal(&p) : 0);
+	return signal_leave(p.number ? signal_send(&p) : 0);
 }

@@ -50,4 +50,5 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(socket) X(socketpair) X(bind) X(listen) X(accept) X(accept4) X(connect) X(getsockname) X(getpeername) \
 	X(setsockopt) X(getsockopt) X(shutdown) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg) \
 	X(mmap) X(munmap) X(mprotect) X(mremap) X(msync) X(madvise) X(mlock) X(munlock) X(brk) \
+	X(timer_create) X(timer_settime) X(timer_gettime) X(timer_getoverrun) X(timer_delete) \
 	LOCKED_BUT_CORES(X) X(exit) X(exit_group) X(nanosleep) X(clock_nanosleep) X(getrandom) X(sysinfo)

@@ -174,6 +174,10 @@ static int spawn(int (*function)(void *), void *argument)
 	return (int)pid;
 }
 #endif
+int thread_create_own(int (*function)(void *), void *stack, void *tls)
+{
+	return thread_create((void *)function, stack, CLONE_VM | CLONE_THREAD | CLONE_SETTLS, 0, 0, (uintptr_t)tls, 0);
+}
 
 /* musl's, in place of its assembly file */
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, int *parent_tid, void *tls, int *clear)

@@ -138,6 +138,13 @@ __asm__(".text\n"
         "1:	ret\n");
 long host_clone(unsigned long flags, uintptr_t stack, uintptr_t tls, void (*entry)(void *, void *), void *, void *);
 
+/* A thread that runs is interrupted at the end of its next call. */
+bool platform_interrupt(unsigned index, const volatile unsigned *depth, void (*entry)(void))
+{
+	(void)index, (void)depth, (void)entry;
+	return false;
+}
+
 #ifdef LAYER_CORES
 
 /* As on Skerry: a place has one stack for the last steps of its thread, and is used again when that has taken them. */

@@ -212,7 +212,7 @@ TEST(what_cannot_be_sent, "signals that cannot be sent or caught")
 	CHECK(install(SIGUSR1, 0, 0) && pthread_create(&thread, 0, hold, 0) == 0);
 	let_it_sleep();
 	ran = 0;
-	CHECK(pthread_kill(thread, SIGUSR1) == ENOSYS && ran == 0 && pthread_kill(thread, SIGCHLD) == 0);
+	CHECK(pthread_kill(thread, SIGCHLD) == 0 && ran == 0);
 	CHECK(setuid(getuid()) == 0); /* asks all threads, in musl */
 	sem_post(&done);
 	return pthread_join(thread, 0) == 0 && signal(SIGUSR1, SIG_DFL) == count;
@@ -221,10 +221,8 @@ TEST(what_cannot_be_sent, "signals that cannot be sent or caught")
 TEST(timers, "timers that would send signals")
 {
 	struct itimerval value = { .it_value.tv_sec = 1 }, old = value;
-	timer_t timer;
 
 	CHECK(setitimer(ITIMER_REAL, &value, 0) == -1 && errno == ENOSYS);
-	CHECK(timer_create(CLOCK_MONOTONIC, 0, &timer) == -1 && errno == ENOSYS);
 	memset(&value, 0, sizeof(value));
 	CHECK(setitimer(ITIMER_REAL, &value, &old) == 0 && old.it_value.tv_sec == 0);
 	CHECK(setitimer(7, &value, 0) == -1 && errno == EINVAL && alarm(0) == 0);

@@ -2,6 +2,7 @@
 /* Signals of the layer without a program: which thread gets one, when its handler runs, and which lock is held
  * meanwhile. */
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -42,6 +43,11 @@ void event_notify(void) { notified++; }
 void console_log(const char *format, ...) { (void)format; }
 long sys_getuid(const long *a) { (void)a; return 1000; }
 long thread_interrupt(int tid) { interrupted += tid; return 0; }
+bool signals_interrupt;
+static long no_helper; /* the answer of interrupts_start() */
+static int looked;
+long interrupts_start(void) { return no_helper; }
+void interrupts_look(void) { looked++; }
 long call_not_provided(unsigned long number) { (void)number; return -ENOSYS; }
 uint64_t deadline_after_timespec(const struct timespec *t) { return t ? 5 : 0; }
 bool timespec_valid(const struct timespec *t) { return t->tv_nsec >= 0; }
@@ -235,14 +241,17 @@ static void blocked_ones(void)
 static void others(void)
 {
 	start();
+	no_helper = -EAGAIN;
+	looked = 0;
 	CHECK(install(SIGUSR1, 0, 0) == 0 && CALL(tkill, 7, SIGUSR1) == -ENOSYS && CALL(tkill, 7, SIGCHLD) == 0 &&
-	      CALL(tkill, 7, 0) == 0);
+	      CALL(tkill, 7, 0) == 0 && !looked);
+	no_helper = 0;
 	CHECK(CALL(tkill, 8, SIGUSR1) == -ESRCH && CALL(tkill, 8, 0) == -ESRCH && CALL(tkill, 0, SIGUSR1) == -EINVAL &&
 	      CALL(tkill, 1, 65) == -EINVAL);
 	CHECK(CALL(kill, 2, SIGUSR1) == -ESRCH && CALL(kill, 1, 65) == -EINVAL && CALL(kill, 1, -1) == -EINVAL &&
 	      CALL(kill, 1, 0) == 0);
 	CHECK(notified == 0 && count == 0 && change(SIG_BLOCK, B(SIGUSR1)) == 0 && CALL(kill, 1, SIGUSR1) == 0 &&
-	      notified == 1);
+	      notified == 1 && looked == 1); /* the other one does not block it: it is interrupted */
 	current = &threads[1];
 	CHECK(pending() == 0); /* the other one's call leaves it for this one, which does not block it */
 	CHECK(change(SIG_BLOCK, 0) == 0 && count == 1 && change(SIG_BLOCK, ~0ull) == 0);
@@ -250,8 +259,8 @@ static void others(void)
 	current = threads;
 	CHECK(change(SIG_SETMASK, 0) == 0 && CALL(tkill, 7, SIGUSR1) == 0 && notified == 1 && count == 0 &&
 	      pending() == 0);
-	CHECK(install(32, 0, 0) == 0);
-	CHECK(CALL(tkill, 7, 32) == -ENOSYS); /* musl would wait for its answer */
+	CHECK(install(34, 0, 0) == 0);
+	CHECK(CALL(tkill, 7, 34) == -ENOSYS); /* musl would wait for its answer */
 	signal_thread_start(&threads[2], &threads[1]);
 	current = &threads[1];
 	CHECK(pending() == B(SIGUSR1) && change(SIG_UNBLOCK, B(SIGUSR1)) == 0 && count == 1);
@@ -318,7 +327,32 @@ static void waiting(void)
 	CHECK(change(SIG_SETMASK, 0) == 0 && CALL(rt_sigtimedwait, P(&(uint64_t){ B(SIGHUP) }), 0, 0, 8) == -EINTR &&
 	      count == 1 && sleeps == 1);
 	current = &threads[1];
-	CHECK(CALL(tkill, 1, SIGUSR1) == -ENOSYS); /* it waits no longer */
+	looked = count = 0;
+	CHECK(CALL(tkill, 1, SIGUSR1) == 0 && looked == 1 && count == 0); /* it waits no longer: it is interrupted */
+	current = threads;
+	CHECK(change(SIG_SETMASK, 0) == 0 && count == 1 && pending() == 0);
+}
+
+/* A timer's signal is pending once; what comes meanwhile is its overrun, which is told when it is delivered. */
+static void overruns(void)
+{
+	struct pending_signal p = { .number = SIGUSR1, .code = SI_TIMER, .timer = 3, .value.sival_int = 8 };
+
+	start();
+	CHECK(install(SIGUSR1, 0, 0) == 0 && change(SIG_SETMASK, B(SIGUSR1)) == 0);
+	layer_lock();
+	CHECK(!signal_any() && !signal_overrun(3, 1) && signal_send(&p) == 0 && signal_any());
+	CHECK(signal_overrun(3, 1) && signal_overrun(3, 4) && !signal_overrun(2, 1));
+	CHECK(signal_pending_to(signal_state_of(threads)) == 0);
+	layer_unlock();
+	CHECK(timer_overruns[2] == 0 && change(SIG_SETMASK, 0) == 0 && count == 1 && timer_overruns[2] == 5);
+	CHECK(seen.si_code == SI_TIMER && seen.si_timerid == 2 && seen.si_overrun == 5 && seen.si_value.sival_int == 8);
+	p.to = signal_state_of(threads);
+	layer_lock();
+	CHECK(signal_put(&p) == 0 && signal_overrun(3, INT_MAX) && signal_overrun(3, 9));
+	CHECK(signal_pending_to(signal_state_of(threads)) == B(SIGUSR1));
+	layer_unlock();
+	CHECK(change(SIG_SETMASK, 0) == 0 && timer_overruns[2] == INT_MAX);
 }
 
 static void values(void)
@@ -387,6 +421,7 @@ int main(void)
 	others();
 	forks();
 	waiting();
+	overruns();
 	values();
 	stacks();
 	return 0;
