@@ -20,7 +20,7 @@
 #include <skerry/syscall.h>
 
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
-enum { MAP_VERSION = 11, MAP_NONE = -1 };
+enum { MAP_VERSION = 12, MAP_NONE = -1 };
 
 enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC, MAP_VOLUME };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
