@@ -27,18 +27,25 @@ static uint64_t memory_of(unsigned channel)
 	return 0;
 }
 
+/* The channel's large page `k`, behind the first. */
+static inline void add_frame(unsigned i, unsigned k)
+{
+	uint64_t at = (uint64_t)ring_address(i) + ((uint64_t)k << 21);
+	check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i] + k, 1));
+	check_ok(frame_map(IPC, frame[i] + k, ROOT_SLOT_VSPACE, at, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+}
+
 void clusters_init(void)
 {
 	if (PINGPONG_CORES > FEW_CORES)
 		check(ROOT->channel_count * shared_frames() <= FRAMES_MOST);
 	for (unsigned i = 0; i < ROOT->channel_count; i++) {
 		frame[i] = slots(shared_frames());
-		check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i],
-		                        shared_frames()));
-		for (unsigned k = 0; k < shared_frames(); k++)
-			check_ok(frame_map(IPC, frame[i] + k, ROOT_SLOT_VSPACE,
-			                   (uint64_t)ring_address(i) + ((uint64_t)k << 21), RIGHT_READ | RIGHT_WRITE,
-			                   CACHE_WRITE_BACK));
+		check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i], 1));
+		check_ok(frame_map(IPC, frame[i], ROOT_SLOT_VSPACE, (uint64_t)ring_address(i), RIGHT_READ | RIGHT_WRITE,
+		                   CACHE_WRITE_BACK));
+		for (unsigned k = 1; k < shared_frames(); k++)
+			add_frame(i, k);
 		if (ROOT->cluster) {
 			doorbell[i] = object(OBJECT_NOTIFICATION, 0);
 			check_ok(channel_listen(IPC, ROOT_SLOT_CHANNEL + i, DOORBELL, 0, doorbell[i]));

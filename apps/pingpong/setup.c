@@ -29,7 +29,9 @@ void shared_make(uint64_t rounds)
 {
 	check(rounds <= SHARED_CAPACITY);
 	shared_frame = objects(OBJECT_FRAME_2M, 0, shared_frames());
-	for (unsigned i = 0; i < shared_frames(); i++)
+	check_ok(frame_map(IPC, shared_frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE,
+	                   CACHE_WRITE_BACK));
+	for (unsigned i = 1; i < shared_frames(); i++)
 		check_ok(frame_map(IPC, shared_frame + i, ROOT_SLOT_VSPACE, LARGE_WINDOW + ((uint64_t)i << 21),
 		                   RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
 	shared_use(shared_frame, (void *)LARGE_WINDOW);
