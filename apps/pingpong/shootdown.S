@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread that says that it runs, and then waits in its program for ever: its core leaves it for interrupts alone.
- * Position-independent, no stack. RBX: the core's line in the shared frames.
+ * A thread that says that it runs, and then reads its page for ever: its core leaves it for interrupts alone.
+ * Position-independent, no stack. RBX: the core's line in the shared frames; R12: the page.
  */
 	.section .rodata
 	.balign 64
@@ -9,8 +9,10 @@
 shootdown_start:
 
 shootdown_thread:
+	movl (%r12), %eax
 	movl $1, (%rbx)
-1:	pause
+1:	movl (%r12), %eax
+	pause
 	jmp 1b
 shootdown_end:
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Taking the right to write from a page of an address space that runs on many cores, in programs: the kernel interrupts
- * each of them and waits until all have forgotten the translation. The main thread, on core 0, has a space of its own
- * and makes the calls; an emulator's plugin sees when they begin and end (MARK).
+ * each of them and waits until all have forgotten the translation, which they use all the time. The main thread, on
+ * core 0, has a space of its own and makes the calls; an emulator's plugin sees when they begin and end (MARK).
  */
 #include <stdatomic.h>
 #include <skerry/mark.h>
@@ -28,7 +28,7 @@ static _Atomic uint32_t *running(unsigned core)
 static void waiting_start(unsigned cores, uint64_t vspace)
 {
 	for (unsigned core = 1; core < cores; core++) {
-		struct thread_registers registers = { .rbx = SHARED_THERE + RUNNING_AT + core * LINE_BYTES };
+		struct thread_registers registers = { .rbx = SHARED_THERE + RUNNING_AT + core * LINE_BYTES, .r12 = PAGE_THERE };
 		*running(core) = 0;
 		thread[core] = thread_of(&code, vspace, core, core, shootdown_thread, registers);
 	}
@@ -52,7 +52,7 @@ static void measure_cores(unsigned cores, unsigned rounds)
 		int error = frame_protect(frame, RIGHT_READ);
 		MARK(2);
 		check_ok(error);
-		check_ok(frame_protect(frame, READ_WRITE));
+		check_ok(frame_protect_in(IPC, frame, vspace, READ_WRITE));
 	}
 	for (unsigned core = 1; core < cores; core++)
 		check_ok(tcb_suspend(thread[core]));
