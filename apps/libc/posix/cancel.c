@@ -13,7 +13,7 @@
 
 intptr_t cancel_offset; /* the same in each thread: of a member in musl's struct */
 
-bool thread_cancelled(const struct thread *thread) { return thread->cancel && *thread->cancel; }
+bool thread_cancelled(const struct thread *thread) { return thread->cancel && UNLOCKED_READ(*thread->cancel); }
 
 /* The lock is held from this look until the thread sleeps, and by tkill(): the wake-up cannot be lost. */
 int event_sleep(uint64_t deadline)

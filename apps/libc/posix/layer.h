@@ -96,6 +96,18 @@ struct thread {
 	/* in a cancellation point: becomes nonzero when the thread is cancelled; else null */
 	const volatile int *cancel;
 };
+/*
+ * thread_self() looks for its place without the lock, while threads on other cores begin and end: `tid` and `tls` of
+ * places, and thread_places, are read and written by these where that may be. Relaxed: a thread's own place was written
+ * before it began, and no other place has its TLS.
+ */
+#ifdef LAYER_CORES
+#define UNLOCKED_READ(field)       __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define UNLOCKED_WRITE(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+#else
+#define UNLOCKED_READ(field)       (field)
+#define UNLOCKED_WRITE(field, value) ((field) = (value))
+#endif
 extern struct thread threads[THREADS_MAX];
 extern unsigned thread_places; /* of the table that have been used: all others are free */
 struct thread *thread_self(void);

@@ -31,8 +31,8 @@ struct thread *thread_self(void)
 	__asm__("mov %%fs:0, %0" : "=r"(tls));
 	if (threads[0].tls == tls) /* most often */
 		return &threads[0];
-	for (unsigned i = 1; i < thread_places; i++)
-		if (threads[i].tls == tls && threads[i].tid)
+	for (unsigned i = 1; i < UNLOCKED_READ(thread_places); i++)
+		if (UNLOCKED_READ(threads[i].tls) == tls && UNLOCKED_READ(threads[i].tid))
 			return &threads[i];
 	return &threads[0];
 }
@@ -90,8 +90,8 @@ static _Noreturn void thread_end(struct thread *self)
 			thread_sleep(self, 0);
 		}
 	signal_thread_end(self);
-	self->tid = 0;
-	self->tls = 0;
+	UNLOCKED_WRITE(self->tid, 0);
+	UNLOCKED_WRITE(self->tls, 0);
 #ifdef LAYER_CORES
 	platform_thread_end(self->index);
 #else
@@ -126,6 +126,22 @@ static void thread_start(void *function, void *argument)
 	thread_end(thread_self());
 }
 
+/* Nobody uses the place but thread_self(). */
+static void take_place(struct thread *t, unsigned index, uintptr_t tls)
+{
+#ifdef LAYER_CORES
+	t->index = index;
+	t->clear_tid = 0;
+	t->robust_list = 0;
+	t->event_waiter = false;
+	t->cancel = 0;
+	UNLOCKED_WRITE(t->tls, tls);
+	UNLOCKED_WRITE(t->tid, ++last_tid);
+#else
+	*t = (struct thread){ .tid = ++last_tid, .index = index, .tls = tls };
+#endif
+}
+
 static int thread_create(void *function, void *stack, int flags, void *argument, int *parent_tid, uintptr_t tls,
 			 int *clear)
 {
@@ -146,8 +162,8 @@ static int thread_create(void *function, void *stack, int flags, void *argument,
 	unsigned index = (unsigned)(t - threads);
 	require(layer_is_locked() && index <= thread_places);
 	if (index == thread_places)
-		thread_places++;
-	*t = (struct thread){ .tid = ++last_tid, .index = index, .tls = tls };
+		UNLOCKED_WRITE(thread_places, thread_places + 1);
+	take_place(t, index, tls);
 	if (flags & CLONE_CHILD_CLEARTID)
 		t->clear_tid = clear;
 	if (flags & CLONE_PARENT_SETTID)
@@ -156,7 +172,7 @@ static int thread_create(void *function, void *stack, int flags, void *argument,
 	cores_choose(t, thread_self());
 	int error = platform_thread_start(index, (uintptr_t)stack & ~15ul, tls, thread_start, function, argument);
 	if (error) {
-		t->tid = 0;
+		UNLOCKED_WRITE(t->tid, 0);
 		return error;
 	}
 	return t->tid;
