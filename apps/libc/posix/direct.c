@@ -74,7 +74,7 @@ static long sleep_in(long (*call)(const long *), const long *arguments)
 {
 	struct thread *self = thread_self();
 
-	require(!self->cancel && (cancel_offset || signals_interrupt));
+	require((!self->cancel || self->cancel == &signal_interrupted) && (cancel_offset || signals_interrupt));
 	self->cancel = (const volatile int *)(self->tls + (uintptr_t)cancel_offset);
 	family_enter(); /* a handler that ran in the sleep would not end it */
 	long result = call(arguments);

@@ -30,7 +30,7 @@ static struct {
 	void *self;
 	char rest[504]; /* nothing of the layer uses it */
 } own_tls;
-static const volatile int interrupted = 1;
+const volatile int signal_interrupted = 1;
 
 static void handle_signals(void)
 {
@@ -92,10 +92,13 @@ static void interrupt(struct thread *t)
 {
 #ifdef LAYER_FAMILY
 	family_queued = true; /* its call looks at its end */
+	/* The manager may be about to put the thread elsewhere, too; then one of the two places is lost. Hazard: a signal of
+	 * the manager's that waits for the next. So they are taken here as well. */
+	family_due = true;
 #endif
 	if (!*depth_of(t) && !sleeps(t) && platform_interrupt(t->index, depth_of(t), take_signals))
 		return;
-	t->cancel = &interrupted;
+	t->cancel = &signal_interrupted;
 	thread_interrupt(t->tid);
 }
 

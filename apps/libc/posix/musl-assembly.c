@@ -32,7 +32,7 @@ long __syscall_cp_asm(volatile int *cancelled, long n, long a, long b, long c, l
 
 	if (*cancelled)
 		return __cancel();
-	require(!self->cancel);
+	require(!self->cancel || self->cancel == &signal_interrupted);
 	self->cancel = cancelled;
 	if (!cancel_offset) /* or signals_interrupt: no call goes straight into the layer */
 		learn_offset(cancelled);

@@ -87,11 +87,14 @@ static bool deliver(long number, const long *arguments, uint64_t after, long res
 
 long signal_call(long number, const long *arguments, long (*call)(long, const long *))
 {
-	const volatile int *const cancel = thread_self()->cancel; /* interrupt() may set another */
+	const volatile int *cancel = thread_self()->cancel; /* interrupt() may set another */
 	bool again;
 	long result;
 
 	calls_enter();
+	if (cancel == &signal_interrupted) /* set when the thread had just left its last call */
+		cancel = 0;
+	thread_self()->cancel = cancel;
 	do {
 		const uint64_t *mask = mask_of(number, arguments);
 		struct signal_state *s = signal_state_of(thread_self());

@@ -74,6 +74,7 @@ long signal_leave(long result);
  * one of the program's places for threads.
  */
 extern bool signals_interrupt; /* there is such a thread */
+extern const volatile int signal_interrupted; /* in place of what `cancel` of a thread points to: its sleep ends */
 #ifndef LAYER_FAMILY /* else family_enter() */
 /* No signal interrupts the calling thread in between. */
 static inline void calls_enter(void) { signal_state_of(thread_self())->depth++; }
