@@ -175,17 +175,18 @@ def test_exec(tmp_path: Path) -> None:
         return Program(f"fork-{cpu}", cpu, heap=HEAP, args=args, elf=EXEC, processes=PROCESSES, barrier=False,
                        tree=file_tree.read((one, Path(one.host)) for one in (shell, *files)))
 
-    programs = (program(1, "cases", "/bin/sh", "/tmp", files=[]), program(3, "full", "/bin/sh", files=[]),
-                program(5, "bad", *(one.guest for one in bad), files=bad))
+    programs = (program(1, "cases", "/bin/sh", "/tmp", files=[]), program(3, "full", "/bin/sh", "1", files=[]),
+                program(5, "full", "/bin/sh", "5", files=[]), program(0, "bad", *(one.guest for one in bad), files=bad))
     with machine(deployment(sockets=3, network=False, programs=programs)) as run:
         run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "each end")
         monitor.human(run.command.monitor, monitor.POWER_BUTTON)
         run.wait_for(lambda: not run.running, "the machine is off")
-        printed = {cpu: lines(run, cpu) for cpu in (1, 3, 5)}
+        printed = {cpu: lines(run, cpu) for cpu in (0, 1, 3, 5)}
     printed[1].remove("to the other")  # of standard error
     assert printed[1] == said
-    assert printed[3] == ["then: EAGAIN", *(["executes: exits with 7"] * (PROCESSES - 1))]
-    assert [line for line in printed[5] if line.startswith("/bad/")] == refused
+    for cpu, times in ((3, 1), (5, 5)):
+        assert printed[cpu] == ["then: EAGAIN", *(["executes: exits with 7"] * (PROCESSES - 1))] * times
+    assert [line for line in printed[0] if line.startswith("/bad/")] == refused
     assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
     memory = {event["cluster"]: event for event in run.events.of("memory")}
     assert memory[1]["total"] - memory[1]["free"] == memory[2]["total"] - memory[2]["free"]

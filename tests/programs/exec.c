@@ -5,7 +5,7 @@
  *
  *     exec cases PATH DIR    PATH: this program's; DIR: a directory for its files
  *     exec bad PATH...       executes each of these, and says what comes of it
- *     exec full PATH         as many processes as there may be, each of which executes it
+ *     exec full PATH N       as many processes as there may be, each of which executes it; N times
  *     exec CASE ...          what a case has executed
  */
 #include <errno.h>
@@ -507,19 +507,19 @@ static int cases(void)
 	return 97;
 }
 
-static int full(char *path)
+static void full(char *path)
 {
 	pid_t child[100];
 	int fds[2], count = 0;
-	char pid[16] = "10";
+	char byte;
 
 	if (pipe(fds))
-		return 1;
+		return;
 	while (count < 100 && (child[count] = fork()) > 0)
 		count++;
 	if (count < 100 && child[count] == 0) {
 		close(fds[1]);
-		(void)!read(fds[0], pid, 1);
+		(void)!read(fds[0], &byte, 1);
 		execl(path, "exec", "chain", "10", path, NULL);
 		_exit(97);
 	}
@@ -528,7 +528,6 @@ static int full(char *path)
 	close(fds[1]);
 	for (int i = 0; i < count; i++)
 		say_status("executes", wait_of(child[i]));
-	return 0;
 }
 
 static int executed(int argc, char **argv)
@@ -577,8 +576,11 @@ int main(int argc, char **argv)
 			fails(argv[i], argv[i], NULL);
 		return 0;
 	}
-	if (argc == 3 && !strcmp(argv[1], "full"))
-		return full(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "full")) {
+		for (int i = atoi(argv[3]); i > 0; i--)
+			full(argv[2]);
+		return 0;
+	}
 	if (argc == 3 && !strcmp(argv[1], "same")) {
 		printf("the same process: %d\n", getpid() == atoi(argv[2]));
 		return 0;
