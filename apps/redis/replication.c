@@ -5,6 +5,7 @@
  * linker puts these in place of Redis's own (--wrap in build-redis.sh).
  */
 #include "server.h"
+#include "cluster.h"
 #ifdef VALKEY
 #include "cluster_legacy.h"
 #endif
