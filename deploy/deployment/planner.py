@@ -62,7 +62,7 @@ class Plan:
     own: modules.Own = field(default_factory=dict)  # modules that the build does not make
     outside: bool = False  # whether programs may connect to the host and its network
     shares: tuple[Share, ...] = ()  # folders of the host that the machine gets
-    shards: tuple[tuple[str, ...], ...] = ()  # of a Redis Cluster with `masters`: each one's instances, the master first
+    shards: tuple[tuple[str, ...], ...] = ()  # of a Redis Cluster: each one's instances, the master first
 
     def application(self, name: str) -> Application:
         return next(a for a in self.cluster_map.applications if a.name == name)

@@ -103,8 +103,8 @@ def test_two_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.limit(200)
 def test_silent_and_not_over(tmp_path: Path) -> None:
-    """two masters that are stopped, and of which nobody knows whether they live: no quorum, so the former names them and
-    takes no step"""
+    """two masters that are stopped, and of which nobody knows whether they live: no quorum, so the former names them
+    and takes no step"""
     with processes(tmp_path) as made:
         former = Former(made.endpoints, is_new=True)
         former.form(WHOLE)
@@ -188,7 +188,8 @@ def machine_of_three(folder: Path) -> Iterator[Machine]:
     job = Job((), 0, NODE_TIMEOUT, qemu.tcg_for(SHARDS * 3), Patience(PATIENCE))
     heard: list[Callable[[Event], None]] = []
     run = machine(plan(job.deployment(free_ports(2 * SHARDS))), on_event=lambda event: [hear(event) for hear in heard])
-    with (folder / "said").open("w") as said, run, Keeper(run, lambda text: print(text, file=said, flush=True)) as keeper:
+    with (folder / "said").open("w", buffering=1) as said, run, \
+            Keeper(run, lambda text: print(text, file=said)) as keeper:
         heard.append(keeper.event)
         made = Machine(run, keeper)
         made.await_whole()

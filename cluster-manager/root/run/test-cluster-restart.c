@@ -298,7 +298,8 @@ static void second(void)
 	set_up(1);
 	cluster_restart_lost(LOST);
 	lost[0] = true;
-	control.word = control_word(1, 0, CONTROL_LOADING); /* written by a claimer that is lost, too: it proves nothing */
+	/* written by a claimer that is lost, too: it proves nothing */
+	control.word = control_word(1, 0, CONTROL_LOADING);
 	loading_since = now;
 	tick();
 	CHECK(!told_fenced);

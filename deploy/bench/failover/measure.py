@@ -57,7 +57,7 @@ class Fate:
     """One end, and what followed. Times are of the host's clock since the order."""
 
     how: str
-    write_ms: float          # to the first write to a shard whose master has ended, by another instance; the last shard's
+    write_ms: float          # to the first write to each shard whose master has ended, by another instance
     whole_ms: float          # to a whole cluster, all instances back
     stall_ms: float          # longest time without a write of a shard that kept its master
     errors: int              # of clients of such shards
@@ -231,7 +231,8 @@ def _follow(how: str, writers: Writers, gone: Sequence[Endpoint], moment: float,
 
 def _said(measured: Measured) -> str:
     fate = measured.fates[-1]
-    return f"{measured.system}, {fate.how}: writes again after {fate.write_ms:.0f} ms, whole after {fate.whole_ms:.0f} ms"
+    return (f"{measured.system}, {fate.how}: writes again after {fate.write_ms:.0f} ms, whole after "
+            f"{fate.whole_ms:.0f} ms")
 
 
 def problems(found: Iterable[Measured]) -> list[str]:

@@ -12,7 +12,7 @@ from deploy.bench.failover.measure import Measured
 
 
 def failover_table(found: Sequence[Measured], node_timeout: int) -> Table:
-    table = Table(title=f"Time until a shard whose master has ended is written to again; node-timeout {node_timeout} ms")
+    table = Table(title=f"Until a shard whose master has ended is written to again; node-timeout {node_timeout} ms")
     for name in ("system", "how", "ends", "writes again, ms", "worst", "whole again, ms", "other shards' stall, ms",
                  "their errors", "acknowledged", "lost"):
         table.add_column(name, justify="left" if name in ("system", "how") else "right")

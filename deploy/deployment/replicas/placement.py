@@ -54,8 +54,8 @@ def _check_number(rooms: Sequence[int], masters: int, replicas: int) -> None:
         raise InputError("redis masters", f"{what} are {need} instances, and there is room for {sum(rooms)} beside the "
                                           f"network; 'cpus' puts several on one core", at=("redis", "masters"))
     if 1 + replicas > (count := sum(map(bool, rooms))):
-        raise InputError("redis replicas", f"a master and its replicas need {1 + replicas} clusters, for no failure may "
-                                           f"take two of them, and {count} have room", at=("redis", "replicas"))
+        raise InputError("redis replicas", f"a master and its replicas need {1 + replicas} clusters, for no failure "
+                                           f"may take two of them, and {count} have room", at=("redis", "replicas"))
 
 
 def _masters(rooms: Sequence[int], masters: int, most: int) -> list[int] | None:

@@ -262,13 +262,18 @@ def test_slots_are_given_only_where_nobody_can_have_them() -> None:
 
 # ---- What instances say ----
 
-NODES = """\
-07c37dfeb235213a872192d90877d0cd55635b91 10.0.2.104:30004@40004,127.0.0.1 slave e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca 0 1426238317239 4 connected
-67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1 10.0.2.102:30002@40002,127.0.0.1,tls-port=0 master - 0 1426238316232 2 connected 5461-10922
-e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca 10.0.2.101:30001@40001 myself,master - 0 0 1 connected 0-5460 [93-<-67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1]
-292f8b365bb7edb5e285caf0b7e6ddc7265d2f4f :0@0 master,noaddr - 1426238316 1426238316232 3 disconnected 10923 10925-16383
-824fe116063bc5fcf9f4ffd895bc17aee7731ac3 10.0.2.106:30006@40006 handshake - 0 0 0 connected
-"""  # noqa: E501
+FIRST, SECOND, MINE, GONE, UNKNOWN = ("07c37dfeb235213a872192d90877d0cd55635b91",
+                                      "67ed2db8d677e59ec4a4cefb06858cf2a1a89fa1",
+                                      "e7d1eecce10fd6bb5eb35b9f99a514335d9ba9ca",
+                                      "292f8b365bb7edb5e285caf0b7e6ddc7265d2f4f",
+                                      "824fe116063bc5fcf9f4ffd895bc17aee7731ac3")
+NODES = f"""\
+{FIRST} 10.0.2.104:30004@40004,127.0.0.1 slave {MINE} 0 1426238317239 4 connected
+{SECOND} 10.0.2.102:30002@40002,127.0.0.1,tls-port=0 master - 0 1426238316232 2 connected 5461-10922
+{MINE} 10.0.2.101:30001@40001 myself,master - 0 0 1 connected 0-5460 [93-<-{SECOND}]
+{GONE} :0@0 master,noaddr - 1426238316 1426238316232 3 disconnected 10923 10925-16383
+{UNKNOWN} 10.0.2.106:30006@40006 handshake - 0 0 0 connected
+"""
 
 
 def test_nodes() -> None:

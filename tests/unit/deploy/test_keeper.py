@@ -28,7 +28,8 @@ port = 17001
 def running() -> Any:
     """What the keeper sees of a run."""
     made = plan(parse(TEXT))
-    return SimpleNamespace(plan=made, address=lambda name: ("127.0.0.1", made.host_ports[name, dict(made.forwards)[name]]))
+    ports = dict(made.forwards)
+    return SimpleNamespace(plan=made, address=lambda name: ("127.0.0.1", made.host_ports[name, ports[name]]))
 
 
 def event(kind: str, **data: object) -> Event:
