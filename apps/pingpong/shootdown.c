@@ -28,7 +28,8 @@ static _Atomic uint32_t *running(unsigned core)
 static void waiting_start(unsigned cores, uint64_t vspace)
 {
 	for (unsigned core = 1; core < cores; core++) {
-		struct thread_registers registers = { .rbx = SHARED_THERE + RUNNING_AT + core * LINE_BYTES, .r12 = PAGE_THERE };
+		struct thread_registers registers = { .rbx = SHARED_THERE + RUNNING_AT + core * LINE_BYTES,
+		                                      .r12 = PAGE_THERE };
 		*running(core) = 0;
 		thread[core] = thread_of(&code, vspace, core, core, shootdown_thread, registers);
 	}

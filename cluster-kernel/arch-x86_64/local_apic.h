@@ -31,8 +31,8 @@ uint32_t local_apic_id(void);
 void local_apic_end_of_interrupt(void);
 void local_apic_send(uint32_t apic_id, uint8_t vector);
 /*
- * To all APICs whose ids are that of `apic_id` but for the low four bits, which are each a number of a bit of `members`:
- * by one command in x2APIC's cluster mode (SDM 3, 11.12.10.2), if this machine has it; else one for each.
+ * To all APICs with the id `apic_id` but for the low four bits, which are each a number of a bit of `members`: by one
+ * command in x2APIC's cluster mode (SDM 3, 11.12.10.2), if this machine has it; else one for each.
  */
 void local_apic_send_members(uint32_t apic_id, uint32_t members, uint8_t vector);
 void local_apic_send_nmi(uint32_t apic_id);

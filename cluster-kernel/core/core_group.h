@@ -38,7 +38,10 @@ struct core_groups {
 /* The bit of a core with this APIC id among the members of its group. */
 static inline uint32_t core_member(uint32_t apic) { return 1u << (apic & (GROUP_IDS - 1)); }
 /* Returns whether two cores with these APIC ids are in one group. */
-static inline bool core_group_same(uint32_t apic, uint32_t other) { return apic >> GROUP_SHIFT == other >> GROUP_SHIFT; }
+static inline bool core_group_same(uint32_t apic, uint32_t other)
+{
+	return apic >> GROUP_SHIFT == other >> GROUP_SHIFT;
+}
 
 /* Returns whether the member is asked. acquire: if it is, the request is visible. */
 static inline bool core_group_asks(const struct core_group *group, uint32_t member)

@@ -22,8 +22,8 @@ static void tables(void)
 static unsigned mapped(unsigned page)
 {
 	unsigned missing;
-	const uint64_t *entry = vspace_entry((struct vspace *)slot_of(VSPACE)->cap.object, AT + page * 4096ull, LEVEL_4K,
-	                                     &missing);
+	const uint64_t *entry = vspace_entry((struct vspace *)slot_of(VSPACE)->cap.object, AT + page * 4096ull,
+	                                     LEVEL_4K, &missing);
 	return entry && arch_pte_present(*entry) ? arch_pte_rights(*entry) : 0;
 }
 

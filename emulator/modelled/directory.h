@@ -11,7 +11,8 @@ struct line {
 	uint32_t upgrade; /* how long the upgrade takes that makes it busy; 0: it moves for another reason */
 	uint16_t owner;   /* core + 1 of the one that may write it; 0: none */
 	uint8_t rotation; /* of a page's first line: 1 + by how many lines it is rotated in L1I; 0: not drawn */
-	uint64_t sharers[]; /* cores that have it in L1 or L2, the owner too; behind them the clusters that have it in L3 */
+	/* cores that have it in L1 or L2, the owner too; behind them the clusters that have it in L3 */
+	uint64_t sharers[];
 };
 _Static_assert(MOST_CORES < UINT16_MAX, "an owner");
 

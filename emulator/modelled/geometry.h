@@ -37,6 +37,7 @@ static inline enum distance nearest_l3(const struct machine *m, unsigned core, c
 	unsigned first = socket_of(m, core) * of_socket;
 	if (set_has(l3, own) || set_any(cores, own * each, (own + 1) * each))
 		return SAME_CLUSTER;
-	bool in_socket = set_any(l3, first, first + of_socket) || set_any(cores, first * each, (first + of_socket) * each);
+	bool in_socket = set_any(l3, first, first + of_socket) ||
+	                 set_any(cores, first * each, (first + of_socket) * each);
 	return in_socket ? SAME_SOCKET : OTHER_SOCKET;
 }

@@ -207,9 +207,9 @@ bool check_applications(const struct draft *d)
 	for (uint32_t i = 0; i < map->application_count; i++) {
 		const struct map_application *a = &map->application[i];
 
-		if (!check_unique(map, i, &addresses, &stations, d->err) || !check_heap(a, d->err) || !check_place(map, a, d->err) || !check_start(map, a, d->err) ||
-		    !check_restart(a, d->err) || !check_processes(a, d->err) ||
-		    !check_arguments(map, a, d->err))
+		if (!check_unique(map, i, &addresses, &stations, d->err) || !check_heap(a, d->err) ||
+		    !check_place(map, a, d->err) || !check_start(map, a, d->err) || !check_restart(a, d->err) ||
+		    !check_processes(a, d->err) || !check_arguments(map, a, d->err))
 			return false;
 	}
 	if (!check_circles(map, d->err))

@@ -18,6 +18,7 @@ import pytest
 
 from deploy.base import parallel
 from deploy.base.paths import BUILD
+from deploy.base.terminal import Output
 from deploy.base.timeouts import Patience
 from deploy.bench.boot import Bench, events
 from deploy.bench.ipc import measure as ipc
@@ -38,6 +39,8 @@ from deploy.load.comparison import Comparison, with_common_switch, with_room
 from deploy.load.measure import accelerators, measure_once
 from deploy.machine import qemu
 from deploy.results.result import Result
+from deploy.setup.build import ensure_built
+from deploy.setup.needs import Needs
 from tests.boot.machine import PATIENCE, deployment, machine
 from topology.machines.machine import default_memory
 
@@ -75,7 +78,8 @@ def test_queue() -> None:
 @needs_new
 @pytest.mark.limit(300)
 def test_many_cores() -> None:
-    """modelled machine: on 72 cores, more than a word of sharers has, each gets the lock, from farther away than of 8"""
+    """modelled machine: on 72 cores, more than a word of sharers has, each gets the lock, from farther away than 8"""
+    ensure_built(Output(quiet=True), Needs(frozenset({"apps/pingpong/pingpong-many.elf"})))  # only for such machines
     epyc = load("epyc-9654")
     request = Request("clh", [8, 72], [500.0], 512, modelled=epyc)
     few, many = measure(scale_case(request), Bench(run.mode(epyc), Patience(PATIENCE), stepped=True))

@@ -50,7 +50,8 @@ class Round:
     @property
     def ratio(self) -> float:
         """Over the nearer of the two that were computed."""
-        return min((self.cycles / computed for computed in COMPUTED[self.cores]), key=lambda ratio: max(ratio, 1 / ratio))
+        ratios = (self.cycles / computed for computed in COMPUTED[self.cores])
+        return min(ratios, key=lambda ratio: max(ratio, 1 / ratio))
 
 
 def shootdowns(name: str, sizes: Sequence[int]) -> list[Round]:

@@ -150,7 +150,7 @@ def program(form: Form) -> Path:
 
 
 def _link(form: Form, members: Sequence[Test]) -> list[Test]:
-    """Links the program, without the tests that call functions which the C library does not have. Returns the others."""
+    """Links the program, without the tests that call functions that the C library lacks. Returns the others."""
     path = program(form)
     main, objects = path.with_suffix(".c"), path.with_suffix(".objects")
     write_text(main, MAIN.format(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the conformance tests of Debian's posixtestsuite over glibc and musl on Linux, and over the layer: `build/venv/bin/
-python -m tests.long.posix_suite [--only WORD] [--columns glibc,musl,one,processes,2,4] [--keep-going]`.
+"""Runs the conformance tests of Debian's posixtestsuite over glibc and musl on Linux, and over the layer:
+`build/venv/bin/python -m tests.long.posix_suite [--only WORD] [--columns glibc,musl,one,processes,2,4] [--keep-going]`.
 
 Columns of Skerry: `one` core, `processes` (a program that may fork, on one core), `2` and `4` cores. Each test is a
 program of its own, and a boot carries dozens. They run as an ordinary user everywhere. posix_suite.txt beside this file

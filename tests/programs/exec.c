@@ -34,8 +34,8 @@ static char *self, *directory;
 static const char *error_name(int error)
 {
 	static const struct { int number; const char *name; } names[] = {
-		{ 0, "no error" }, { ENOENT, "ENOENT" }, { EACCES, "EACCES" }, { ENOEXEC, "ENOEXEC" }, { E2BIG, "E2BIG" },
-		{ ELOOP, "ELOOP" }, { ENOTDIR, "ENOTDIR" }, { ENAMETOOLONG, "ENAMETOOLONG" }, { EBADF, "EBADF" },
+		{ 0, "no error" }, { ENOENT, "ENOENT" }, { EACCES, "EACCES" }, { ENOEXEC, "ENOEXEC" },
+		{ E2BIG, "E2BIG" }, { ELOOP, "ELOOP" }, { ENOTDIR, "ENOTDIR" }, { ENAMETOOLONG, "ENAMETOOLONG" }, { EBADF, "EBADF" },
 		{ ENOMEM, "ENOMEM" }, { EAGAIN, "EAGAIN" }, { ENOSYS, "ENOSYS" }, { EINVAL, "EINVAL" },
 	};
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -142,8 +142,9 @@ static int show_signals(void)
 	sigpending(&pending);
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		sigaction(numbers[i], NULL, &action);
+		const bool handled = action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 		printf("signal %d:%s%s%s\n", numbers[i],
-		       action.sa_handler == SIG_DFL ? " default" : action.sa_handler == SIG_IGN ? " ignored" : " handled",
+		       handled ? " handled" : action.sa_handler == SIG_IGN ? " ignored" : " default",
 		       sigismember(&blocked, numbers[i]) ? " blocked" : "",
 		       sigismember(&pending, numbers[i]) ? " pending" : "");
 	}
@@ -393,7 +394,8 @@ static void loops(void)
 
 static void errors(void)
 {
-	char *const long_name = calloc(1, 5000), *const text = calloc(1, LONG + 1), **const many = calloc(MANY, sizeof(char *));
+	char *const long_name = calloc(1, 5000), *const text = calloc(1, LONG + 1);
+	char **const many = calloc(MANY, sizeof(char *));
 
 	memset(long_name, 'n', 4999);
 	memset(text, 't', LONG);

@@ -368,7 +368,8 @@ static void make_descriptors(struct reader *r, uint32_t count)
 {
 	for (uint32_t i = 0; i < count && !r->bad; i++) {
 		const struct descriptor_record *d = take(r, sizeof(*d));
-		const bool first = d && d->same == d->fd, named = first && (d->kind == KIND_FILE || d->kind == KIND_DEVICE);
+		const bool first = d && d->same == d->fd;
+		const bool named = first && (d->kind == KIND_FILE || d->kind == KIND_DEVICE);
 		const char *path = named ? take_text(r) : 0;
 		struct file *file = 0;
 

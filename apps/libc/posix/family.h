@@ -40,8 +40,8 @@ void family_streams_close(void);
 bool socket_is_pair(const struct file *);
 bool pipe_is(const struct file *);
 /*
- * After an exec (birth.h). The files of streams, by their rings as family_stream_rings() has them, or null: this process
- * has none of these; then streams that nobody has made again are closed ones.
+ * After an exec (birth.h). The files of streams, by their rings as family_stream_rings() has them, or null: this
+ * process has none of these; then streams that nobody has made again are closed ones.
  */
 struct file *pipe_inherit(uint32_t flags, const int64_t rings[2]);
 struct file *pair_inherit(uint32_t flags, const int64_t rings[2]);

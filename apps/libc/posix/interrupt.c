@@ -75,7 +75,8 @@ static __attribute__((naked, noinline)) void take_signals(void)
 static const volatile unsigned *depth_of(const struct thread *t)
 {
 #ifdef LAYER_FAMILY
-	static const unsigned always = 1; /* nobody counts those of other threads: they take signals at their calls' ends */
+	/* nobody counts those of other threads: they take signals at their calls' ends */
+	static const unsigned always = 1;
 
 	return t->index ? &always : &family_depth;
 #else
@@ -92,8 +93,8 @@ static void interrupt(struct thread *t)
 {
 #ifdef LAYER_FAMILY
 	family_queued = true; /* its call looks at its end */
-	/* The manager may be about to put the thread elsewhere, too; then one of the two places is lost. Hazard: a signal of
-	 * the manager's that waits for the next. So they are taken here as well. */
+	/* The manager may be about to put the thread elsewhere, too; then one of the two places is lost. Hazard: a
+	 * signal of the manager's that waits for the next. So they are taken here as well. */
 	family_due = true;
 #endif
 	if (!*depth_of(t) && !sleeps(t) && platform_interrupt(t->index, depth_of(t), take_signals))

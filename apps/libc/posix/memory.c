@@ -135,7 +135,8 @@ static void inherit(const struct birth *b)
 {
 	const size_t first = ((uintptr_t)b - PROCESS_HEAP_VADDR) / PAGE;
 
-	for (size_t page = heap.break_first; page < heap.break_limit && page_address(page) < (void *)b->break_end; page++)
+	for (size_t page = heap.break_first;
+	     page < heap.break_limit && page_address(page) < (void *)b->break_end; page++)
 		clear(page, 1);
 	bits_fill(heap.dirty, heap.break_limit, heap.pages - heap.break_limit, true);
 	if (first >= heap.break_limit)

@@ -21,7 +21,8 @@ long sys_timer_getoverrun(const long *), sys_timer_delete(const long *), sys_clo
 long sys_getuid(const long *);
 _Noreturn long sys_exit_group(const long *);
 
-struct thread threads[THREADS_MAX] = { { .tid = 1, .index = 0 }, { .tid = 7, .index = 1 }, { .tid = 0, .index = HELPER } };
+struct thread threads[THREADS_MAX] = { { .tid = 1, .index = 0 }, { .tid = 7, .index = 1 },
+                                       { .tid = 0, .index = HELPER } };
 unsigned thread_places = 2;
 _Atomic int layer_held;
 intptr_t cancel_offset = 64;
@@ -172,7 +173,8 @@ static long arm(long timer, uint64_t ns, uint64_t interval, int flags)
 
 static long create(clockid_t clock, int notify, int number, int tid)
 {
-	const struct { union sigval value; int number, notify, tid; } event = { { .sival_int = 5 }, number, notify, tid };
+	const struct { union sigval value; int number, notify, tid; } event = {
+		{ .sival_int = 5 }, number, notify, tid };
 	int timer = -1;
 
 	layer_lock();

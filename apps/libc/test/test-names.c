@@ -51,15 +51,18 @@ TEST(two_names, "a file lives under its second name when the first one is gone")
 {
 	struct stat a, b;
 
-	CHECK(mkdir("/tmp/names", 0700) == 0 && put("/tmp/names/a", "one") && link("/tmp/names/a", "/tmp/names/b") == 0);
+	CHECK(mkdir("/tmp/names", 0700) == 0 && put("/tmp/names/a", "one") &&
+	      link("/tmp/names/a", "/tmp/names/b") == 0);
 	CHECK(links("/tmp/names/a") == 2 && stat("/tmp/names/a", &a) == 0 && stat("/tmp/names/b", &b) == 0);
 	CHECK(a.st_ino == b.st_ino && entries("/tmp/names") == 2 && put("/tmp/names/b", "two") &&
 	      holds("/tmp/names/a", "two"));
 	CHECK(link("/tmp/names/b", "/tmp/names/c") == 0 && links("/tmp/names/c") == 3);
 	CHECK(unlink("/tmp/names/a") == 0 && access("/tmp/names/a", F_OK) == -1 && holds("/tmp/names/b", "two"));
-	CHECK(links("/tmp/names/b") == 2 && rename("/tmp/names/b", "/tmp/names/d") == 0 && holds("/tmp/names/d", "two"));
+	CHECK(links("/tmp/names/b") == 2 && rename("/tmp/names/b", "/tmp/names/d") == 0 &&
+	      holds("/tmp/names/d", "two"));
 	CHECK(rename("/tmp/names/d", "/tmp/names/c") == 0 && links("/tmp/names/d") == 2); /* both are the same file */
-	CHECK(put("/tmp/names/e", "new") && rename("/tmp/names/e", "/tmp/names/c") == 0 && holds("/tmp/names/c", "new"));
+	CHECK(put("/tmp/names/e", "new") && rename("/tmp/names/e", "/tmp/names/c") == 0 &&
+	      holds("/tmp/names/c", "new"));
 	CHECK(links("/tmp/names/d") == 1 && holds("/tmp/names/d", "two") && unlink("/tmp/names/c") == 0);
 	return unlink("/tmp/names/d") == 0 && entries("/tmp/names") == 0 && rmdir("/tmp/names") == 0;
 }
@@ -79,7 +82,8 @@ TEST(no_second_name, "what gets no second name")
 {
 	CHECK(put("/tmp/f", "") && link("/tmp/f", "/tmp/f") == -1 && errno == EEXIST);
 	CHECK(link("/tmp/none", "/tmp/g") == -1 && errno == ENOENT && link("/tmp", "/tmp/g") == -1 && errno == EPERM);
-	CHECK(link("/tmp/f", "/tmp/none/g") == -1 && errno == ENOENT && link("/tmp/f", "/tmp/f/g") == -1 && errno == ENOTDIR);
+	CHECK(link("/tmp/f", "/tmp/none/g") == -1 && errno == ENOENT &&
+	      link("/tmp/f", "/tmp/f/g") == -1 && errno == ENOTDIR);
 	return unlink("/tmp/f") == 0;
 }
 
@@ -99,7 +103,8 @@ TEST(named_semaphores, "named semaphores")
 	CHECK(sem_open("/lock", 0) == SEM_FAILED && errno == ENOENT);
 	CHECK((shared = sem_open("/lock", O_CREAT | O_EXCL, 0600, 1)) != SEM_FAILED);
 	CHECK(sem_open("/lock", O_CREAT | O_EXCL, 0600, 1) == SEM_FAILED && errno == EEXIST);
-	CHECK(sem_open("/lock", 0) == shared && sem_close(shared) == 0 && sem_getvalue(shared, &left) == 0 && left == 1);
+	CHECK(sem_open("/lock", 0) == shared && sem_close(shared) == 0 &&
+	      sem_getvalue(shared, &left) == 0 && left == 1);
 	CHECK(sem_wait(shared) == 0 && sem_trywait(shared) == -1 && errno == EAGAIN);
 	CHECK(pthread_create(&thread, 0, post, 0) == 0 && sem_wait(shared) == 0 && pthread_join(thread, 0) == 0);
 	CHECK(sem_unlink("/lock") == 0 && sem_unlink("/lock") == -1 && errno == ENOENT);

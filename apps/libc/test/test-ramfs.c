@@ -187,7 +187,8 @@ static void names(void)
 	CHECK(is(CALL(link, P("/none"), P("/d")), -ENOENT) && is(CALL(link, P("/etc"), P("/d")), -EPERM) &&
 	      is(CALL(link, P("/data/large"), P("/d")), -EROFS) && is(CALL(link, P("/a"), P("/d/")), -ENOENT));
 	CHECK(is(CALL(linkat, AT_FDCWD, P("/a"), AT_FDCWD, P("/d"), AT_EMPTY_PATH), -EINVAL));
-	CHECK(is(CALL(unlink, P("/a")), 0) && links("/b") == 2 && is(CALL(rename, P("/b"), P("/c")), 0) && links("/c") == 2);
+	CHECK(is(CALL(unlink, P("/a")), 0) && links("/b") == 2 &&
+	      is(CALL(rename, P("/b"), P("/c")), 0) && links("/c") == 2);
 	CHECK(is(CALL(rename, P("/b"), P("/d")), 0) && links("/b") == 0 && links("/d") == 2);
 	CHECK((fd = call_open("/c", O_RDONLY)) >= 0 && is(CALL(unlink, P("/c")), 0) && is(CALL(unlink, P("/d")), 0));
 	CHECK(is(CALL(pread64, fd, P(text), 3, 0), 3) && !strcmp(text, "abc"));

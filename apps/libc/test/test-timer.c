@@ -112,7 +112,8 @@ static void tell(union sigval v)
 
 TEST(timer_thread, "a timer runs a function in a thread of its own")
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = tell, .sigev_value.sival_int = 5 };
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = tell,
+	                          .sigev_value.sival_int = 5 };
 	timer_t timer;
 
 	sem_init(&told, 0, 0);
@@ -159,7 +160,8 @@ static bool start(pthread_t *thread, void *(*function)(void *), void *argument)
 
 	outcome = 0;
 	sem_init(&ready, 0, 0);
-	return pthread_create(thread, 0, function, argument) == 0 && sem_wait(&ready) == 0 && nanosleep(&a_while, 0) == 0;
+	return pthread_create(thread, 0, function, argument) == 0 && sem_wait(&ready) == 0 &&
+	       nanosleep(&a_while, 0) == 0;
 }
 
 TEST(other_thread_sleeps, "pthread_kill() ends another thread's sleep, and its handler runs there")
@@ -228,7 +230,8 @@ TEST(policies, "threads take turns: other policies are known, and not permitted"
 
 	CHECK(sched_get_priority_min(SCHED_FIFO) == 1 && sched_get_priority_max(SCHED_RR) == 99 &&
 	      sched_get_priority_max(SCHED_OTHER) == 0 && sched_get_priority_max(77) == -1 && errno == EINVAL);
-	CHECK(sched_getscheduler(0) == SCHED_OTHER && sched_getparam(getpid(), &param) == 0 && param.sched_priority == 0);
+	CHECK(sched_getscheduler(0) == SCHED_OTHER && sched_getparam(getpid(), &param) == 0 &&
+	      param.sched_priority == 0);
 	CHECK(sched_setscheduler(0, SCHED_OTHER, &param) == 0 && sched_getscheduler(-1) == -1 && errno == EINVAL);
 	param.sched_priority = 5;
 	CHECK(sched_setscheduler(0, SCHED_FIFO, &param) == -1 && errno == EPERM);

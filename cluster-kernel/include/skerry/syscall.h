@@ -207,7 +207,7 @@ enum skerry_invocation {
 	UNTYPED_COPY,
 
 	/* m0 slot, c0 source CNode, m1 source slot, m2 rights (the copy keeps source & m2); m3, which may be absent
-	 * or 0: of so many consecutive slots (up to RANGE_COUNT_MAX). Where it stops in between it moves on m0, m1 and m3.
+	 * or 0: of so many consecutive slots (up to RANGE_COUNT_MAX). Where it stops in between it moves on m0, m1, m3.
 	 * Errors: BAD_ARGUMENT (m0; or an untyped, page table or IRQ handler, of which there is but one), EMPTY_SLOT,
 	 * SLOT_FULL, NO_RESOURCE (of this object no more copies can be counted). */
 	CNODE_COPY = 16,
@@ -274,9 +274,10 @@ enum skerry_invocation {
 	 * The first task's TCB has all cores that its kernel can have. */
 	TCB_SET_CORES,
 
-	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*). m3, which may be
-	 * absent or 0: the frames of one size that so many consecutive capability pointers name (up to RANGE_COUNT_MAX), at
-	 * consecutive addresses; the last is mapped first, and m3 says how many are not mapped yet where it stops.
+	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*). m3, which may
+	 * be absent or 0: the frames of one size that so many consecutive capability pointers name (up to
+	 * RANGE_COUNT_MAX), at consecutive addresses; the last is mapped first, and m3 says how many are not mapped yet
+	 * where it stops.
 	 * Errors: MAPPED (this capability; something there), ALIGNMENT, BAD_ARGUMENT, MISSING_TABLE. */
 	FRAME_MAP = 64,
 	/* When it returns, no core can use the mapping. Errors: NOT_MAPPED. */

@@ -27,7 +27,7 @@ static void lens_close(unsigned first, uint32_t count)
 		cnode_delete(ROOT_SLOT_CNODE, (uint64_t)lens + first + i);
 }
 
-/* Maps frames, by lenses from `first` on, of which lens_close() takes back as many as `*open`. Returns 0 or an error. */
+/* Maps frames by lenses from `first` on, of which lens_close() takes back as many as `*open`. Returns 0 or an error. */
 static int lens_open(unsigned first, int from, uint32_t count, uint64_t frame_size, uint64_t address, unsigned rights,
                      uint32_t *open)
 {
@@ -52,13 +52,14 @@ int frames_overwrite(int to, uint32_t count, int from, uint64_t offset, bool sma
 	int error = make_lens();
 	for (uint32_t done = 0, part; done < count && !error; done += part) {
 		part = count - done < EACH ? count - done : EACH;
-		const char *source = (const char *)SOURCE_VADDR + (small ? 0 : SIZE_2M + offset + (uint64_t)done * SIZE_4K);
+		const uint64_t skip = small ? 0 : SIZE_2M + offset + (uint64_t)done * SIZE_4K;
+		const char *source = (const char *)SOURCE_VADDR + skip;
 		char *target = (char *)(SOURCE_VADDR + 2 * (uint64_t)SIZE_2M);
 		error = small ? lens_open(0, from + (int)done, part, SIZE_4K, SOURCE_VADDR, RIGHT_READ, &open)
 		        : lens_open(0, from, 1, SIZE_2M, SOURCE_VADDR + SIZE_2M, RIGHT_READ, &open);
 		if (!error)
-			error = lens_open(EACH, to + (int)done, part, SIZE_4K, (uint64_t)target, RIGHT_READ | RIGHT_WRITE,
-			                  &written);
+			error = lens_open(EACH, to + (int)done, part, SIZE_4K, (uint64_t)target,
+			                  RIGHT_READ | RIGHT_WRITE, &written);
 		if (!error)
 			memcpy(target, source, (uint64_t)part * SIZE_4K);
 		lens_close(0, open);

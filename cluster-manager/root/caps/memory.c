@@ -255,8 +255,8 @@ static unsigned object_bits(enum skerry_object type, unsigned size_bits)
 }
 
 /*
- * Fills `count` slots from `first` with objects out of `untyped`, which has room for them. `from`: first slot of as many
- * frames whose content they get; 0: they are empty.
+ * Fills `count` slots from `first` with objects out of `untyped`, which has room for them. `from`: first slot of as
+ * many frames whose content they get; 0: they are empty.
  */
 static int block_retype(int untyped, enum skerry_object type, unsigned size_bits, int first, uint32_t count, int from)
 {

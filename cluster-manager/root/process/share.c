@@ -30,7 +30,7 @@ static unsigned owner_of_step(const struct shares *s, unsigned place, uint32_t s
 	return s->at[place].source[step] ? s->at[place].source[step] - 1u : place;
 }
 
-/* Returns how many of `count` steps have the first one's owner, which may write them as it may the first, or may not. */
+/* Returns how many of `count` steps have the first one's owner, which may write all of them or none. */
 static uint32_t alike(const struct shares *s, unsigned parent, uint32_t step, uint32_t count)
 {
 	const unsigned place = owner_of_step(s, parent, step);

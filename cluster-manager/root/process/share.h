@@ -42,8 +42,8 @@ bool share_has(const struct shares *s, unsigned place, uint32_t step);
  * interrupted for several steps together.
  */
 int share_lend(struct shares *s, unsigned parent, unsigned child, uint32_t step, uint32_t count);
-/* Gives the process the step for itself, to read and write. Returns 0 or an error. A step of its own that nobody borrows
- * any more brings those behind it that are so, too. */
+/* Gives the process the step for itself, to read and write. Returns 0 or an error. A step of its own that nobody
+ * borrows any more brings those behind it that are so, too. */
 int share_write(struct shares *s, unsigned place, uint32_t step);
 /* Gives each borrower of the process's frames a copy: nobody borrows of it then. Returns 0 or an error. */
 int share_settle(struct shares *s, unsigned place);

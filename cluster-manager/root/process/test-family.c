@@ -264,7 +264,8 @@ static void misses(void)
 		if (!fork_from(0, &pid))
 			break;
 		missed++;
-		CHECK(owners() == 0 && images() == 0 && family_find(APPLICATION, 2) < 0 && !family[APPLICATION]->shares.at[0].lent);
+		CHECK(owners() == 0 && images() == 0 && family_find(APPLICATION, 2) < 0);
+		CHECK(!family[APPLICATION]->shares.at[0].lent);
 		CHECK(!ends);
 	}
 	CHECK(missed > 15 && written == 2 && owners() == 1 && pid && ends);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that fork, write, execute and end in any order see what plain copies of their memory would hold. A model of the
- * kernel has the capabilities, mappings and frames; after each drawn operation everything is compared, and no frame can
- * be written by one process while another one sees it.
+ * Processes that fork, write, execute and end in any order see what plain copies of their memory would hold. A model of
+ * the kernel has the capabilities, mappings and frames; after each drawn operation everything is compared, and no frame
+ * can be written by one process while another one sees it.
  *
  *     test-manager-share [SEED [OPERATIONS]]
  */

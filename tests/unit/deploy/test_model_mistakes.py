@@ -11,7 +11,8 @@ import pytest
 from deploy.base.paths import ROOT
 
 PLUGIN = ROOT / "emulator" / "modelled"
-SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "directory": ("memory.c", "cache.c", "prices.c"), "event-queue": ("event_queue.c",),
+SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"),
+           "directory": ("memory.c", "cache.c", "prices.c"), "event-queue": ("event_queue.c",),
            "repeats": ("memory.c", "cache.c", "prices.c"), "snapshot": ("snapshot.c",), "spin": ("spin.c",),
            "prices": ("prices.c",), "locks": ("locks.c", "table.c")}
 SECONDS = 120  # a mistake may make a test wait for ever
