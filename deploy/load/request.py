@@ -66,7 +66,7 @@ def prepared(
 
 def fitting_clients(job: Comparison) -> int:
     """Returns the clients of each Redis that the network's ports allow at most; 0: not even one."""
-    return (MAX_PORTS - _other_ports(job)) // comparison.servers(job) - 1
+    return max(0, (MAX_PORTS - _other_ports(job)) // comparison.servers(job) - 1)
 
 
 def _other_ports(job: Comparison) -> int:

@@ -10,6 +10,7 @@
 #include "vspace.h"
 
 enum { CABLE_FRAMES = CABLE_SIZE / SIZE_4K, CABLES = MAP_MAX_APPLICATIONS };
+_Static_assert(PROCESS_MAX_PORTS * PROCESS_MAX_CABLES / 2 <= CABLES, "each end has an address, and so a network port");
 
 /* An end's number is that of its direction: the application that names the cable has the place of a stack. */
 struct cable {

@@ -417,6 +417,8 @@ def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
          "--clients: 54 instances with 2 each need 164 network ports of 120; --clients 1 fits"),
         ("--sockets 2 --cores 60", "--cores: 118 instances with 1 each need 238 network ports of 120; a machine of 61 "
                                    "cores in all fits, with --clients 1"),
+        ("--sockets 2 --cores 96 --clients 1", "--cores: 190 instances with 1 each need 382 network ports of 120; a "
+                                               "machine of 61 cores in all fits, with --clients 1"),
     ],
 )
 def test_comparisons_of_large_machines_say_what_fits(words: str, expected: str,
