@@ -6,6 +6,7 @@ from __future__ import annotations
 import http.client
 import os
 import random
+import shutil
 import socket
 import subprocess
 import threading
@@ -150,7 +151,7 @@ def test_own_program(tmp_path: Path) -> None:
         assert run.console.count("echo: listens at port 7") == 2
 
 
-# ---- The programs of examples/, built from Debian's sources: Lua alone, and in the campaign all on one machine ----
+# ---- The programs of examples/, built from Debian's sources: Lua and dash alone, and in the campaign all on one machine ----
 
 CPUS = {"lua": 1, "speedtest1": 1, "sqlite3": 1, "load": 1, "memcached": 3, "nginx": 3}
 CONTENT = {"small.txt": random.Random(3).randbytes(1 << 10), "large.bin": random.Random(4).randbytes(8 << 20)}
@@ -167,8 +168,8 @@ def built(name: str) -> Path:
 
 
 @pytest.mark.limit(600)
-@pytest.mark.parametrize("name", ["lua", *(pytest.param(name, marks=pytest.mark.campaign)
-                                          for name in ("sqlite", "memcached", "nginx"))])
+@pytest.mark.parametrize("name", ["lua", "dash", *(pytest.param(name, marks=pytest.mark.campaign)
+                                                  for name in ("sqlite", "memcached", "nginx"))])
 def test_build(name: str) -> None:
     """an example is built from Debian's sources, and its deployment file is in order"""
     folder = built(name)
@@ -221,6 +222,31 @@ def test_lua() -> None:
 def assert_lua(run: Run) -> None:
     assert ended(run, "lua").splitlines() == ["Lua 5.4, 8 queens: 92 solutions", "letters of this script: e n o",
                                               "sum of the numbers in a file: 5050"]
+
+
+def said_on_linux(folder: Path, made: Path) -> list[str]:
+    """Returns what this host's dash prints of the example's script, with the same tools."""
+    tools = made / "bin"
+    tools.mkdir()
+    subprocess.run(["gcc", "-O1", "-o", tools / "cat", folder / "tool.c"], check=True)
+    for name in ("sort", "uniq", "wc", "tr", "head", "sleep"):
+        (tools / name).symlink_to("cat")
+    shell = shutil.which("dash")
+    assert shell, "this host has no dash to compare with"
+    (tools / "sh").symlink_to(shell)
+    done = subprocess.run([shell, folder / "script.sh"], env={"TOOLS": str(tools), "FOLDER": str(made)}, check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.limit(300)
+def test_dash(tmp_path: Path) -> None:
+    """a shell runs a script with pipelines, substitutions, here-documents, jobs, traps and scripts as it does on Linux:
+    each part of a pipeline is a process, which executes a program"""
+    folder = built("dash")
+    with machine(plan(deployment.read(folder / "dash.toml"))) as run:
+        printed = [line for line in ended(run, "dash").splitlines() if not line.startswith("posix: ")]
+    assert printed == said_on_linux(folder, tmp_path)
 
 
 @pytest.mark.campaign
