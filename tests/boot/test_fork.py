@@ -98,6 +98,7 @@ def test_files_of_a_volume(tmp_path: Path) -> None:
     assert [event["status"] for event in run.events.of("exit")] == [0]
     for name in ("offsets", "log"):
         assert (folders["skerry"] / name).stat().st_size == (folders["linux"] / name).stat().st_size
+    assert (folders["skerry"] / "busy").stat().st_size < 20 * (folders["skerry"] / "beside").stat().st_size
 
 
 def test_network_of_a_family() -> None:

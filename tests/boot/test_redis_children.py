@@ -124,6 +124,8 @@ def test_rewrite(tmp_path: Path, server: str) -> None:
         with load(run, servers(run)[0]) as done:
             run.wait_for(lambda: done[0] > 20, "the load")
             first.bgrewriteaof()
+            before = done[0]
+            run.wait_for(lambda: done[0] > before + 5, "the load goes on")
             run.wait_for(lambda: persistence(first)["aof_rewrites"] == 1 and
                          not persistence(first)["aof_rewrite_in_progress"], "the child's end")
         assert persistence(first)["aof_last_bgrewrite_status"] == "ok"
@@ -141,6 +143,37 @@ def test_rewrite(tmp_path: Path, server: str) -> None:
     assert len(names) == 3 and int(names[0].split(".")[2]) > 2, names
     with machine_serving(what) as run, client(run, servers(run)[0]) as second:
         assert digest(second) == there
+
+
+@pytest.mark.limit(300)
+def test_kills(tmp_path: Path) -> None:
+    """a child that is ended while it saves leaves an instance that saves again; an instance that ends while its child
+    rewrites the log is started again, and has all that it has answered"""
+    what = with_children(replace(deployment(sockets=1, restart="on-failure", restart_limit=0, restart_delay=0),
+                                 redis=kept(tmp_path, children=1)))
+    with machine_serving(what) as run:
+        name = servers(run)[0]
+        with client(run, name) as server:
+            fill(server)
+            both = server.pipeline(transaction=False)
+            both.bgsave()
+            both.flushall()  # which ends the child
+            both.execute()
+            run.wait_for(lambda: not persistence(server)["rdb_bgsave_in_progress"], "the child's end")
+            fill(server)
+            assert server.save() and (tmp_path / "redis-1/dump.rdb").stat().st_size > KEYS
+            there, serving = digest(server), len(run.events.of("serving"))
+            both.bgrewriteaof()
+            both.execute_command("DEBUG", "SEGFAULT")
+            with pytest.raises(redis.ConnectionError):
+                both.execute()
+        run.wait_for(lambda: len(run.events.of("serving")) > serving, "the instance again")
+        with client(run, name) as server:
+            assert digest(server) == there
+            server.bgrewriteaof()
+            run.wait_for(lambda: persistence(server)["aof_rewrites"] == 1, "a rewrite")
+            run.wait_for(lambda: not persistence(server)["aof_rewrite_in_progress"], "its end")
+            assert persistence(server)["aof_last_bgrewrite_status"] == "ok" and digest(server) == there
 
 
 @pytest.mark.limit(300)

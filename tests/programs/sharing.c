@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MEMBERS = 3, LINES = 60, LINE = 40, KILLS = 12, FILES = 240 };
+enum { MEMBERS = 3, LINES = 60, LINE = 40, KILLS = 12, FILES = 240, WRITES = 300 };
 
 static const char *result(int value) { return value ? strerror(errno) : "done"; }
 
@@ -336,6 +336,30 @@ static void interrupted(void)
 	channels_close();
 }
 
+/* --- turns --- */
+
+static void write_always(int fd)
+{
+	for (;;)
+		write(fd, "x", 1);
+}
+
+/* A process that asks all the time does not keep others from it: the test compares what each has written. */
+static void turns(void)
+{
+	const int busy = fresh("busy", ""), fd = fresh("beside", "");
+	const pid_t pid = start(write_always, busy);
+	int written = 0;
+
+	for (int i = 0; i < WRITES; i++)
+		written += write(fd, "x", 1) == 1;
+	kill(pid, SIGKILL);
+	wait_for(pid);
+	close(fd);
+	close(busy);
+	say("beside a process that writes all the time: %d writes", written);
+}
+
 /* --- kills --- */
 
 /* Uses the folder without end: it is killed in the middle of a request, at some time. */
@@ -397,6 +421,7 @@ int main(int argc, char **argv)
 	ranges();
 	files();
 	interrupted();
+	turns();
 	kills();
 	return 0;
 }

@@ -111,8 +111,10 @@ void volume_leave(unsigned volume)
 
 	require(family_get(&v->lock) == own_place() + 1);
 	family_swap(&v->lock, 0);
-	if (family_get(&v->waiting))
+	if (family_get(&v->waiting)) {
 		platform_volume_turn(volume - 1);
+		platform_yield(); /* all are on one core: else this one asks again before the next one runs */
+	}
 }
 
 /* --- open files --- */
