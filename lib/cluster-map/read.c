@@ -72,7 +72,7 @@ bool cluster_map_read(struct cluster_map *map, const void *blob, uint64_t size, 
 	d->fdt = blob;
 	d->map = map;
 	d->err = err;
-	memset(map, 0, sizeof *map);
+	memset(map, 0, offsetof(struct cluster_map, application)); /* the rest as far as it is used */
 	if (!check_tree(blob, size, err) || !read_clusters(d) || !check_clusters(d) || !check_machines(d) ||
 	    !check_memory(d) ||
 	    !read_applications(d) || !check_applications(d) || !check_volumes(d) ||

@@ -229,6 +229,7 @@ static bool read_application(struct draft *d, int node)
 		return error_set_at(d->err, name, NULL, "map: the application %s has a name of more than %u bytes",
 		                    name,
 				 PROCESS_NAME - 1);
+	memset(a, 0, sizeof *a);
 	strcpy(a->name, name);
 	if (key_enter(map, &d->names, map->application_count) != NULL)
 		return error_set_at(d->err, name, NULL, "map: there are two applications %s", name);

@@ -241,23 +241,21 @@ static void machines(void)
 	      c->memory.size == (16 << 20) - MAP_KERNELS_PART);
 }
 
-/* Many numbers of applications that may be are read, the largest among them, and one more is refused. */
+/* Many numbers of applications are read. */
 static void many(void)
 {
 	char name[16];
 
 	fresh();
-	for (uint32_t have = 4; have <= MAP_MAX_APPLICATIONS; have++) {
-		if (have % 61 == 0 || have == MAP_MAX_APPLICATIONS)
+	for (uint32_t have = 4; have <= 600; have++) {
+		if (have % 19 == 0)
 			CHECK(read_tree() && map.application_count == have && map_is_valid(&map, map.size));
 		snprintf(name, sizeof name, "more@%x", have);
 		add_application(name, "more");
 	}
-	CHECK(!read_tree() && strstr(err.text, "more than 2048 applications") != NULL);
-	CHECK(strchr(err.text, '\n') == NULL);
 }
 
-/* As many as may be, with as much in lists as a map may have. */
+/* As many as may be, with as much in lists as a map may have; one more is refused. */
 static void full(void)
 {
 	static char args[128 * 1024];
@@ -272,6 +270,9 @@ static void full(void)
 		must(fdt_setprop(tree, fdt_subnode_offset(tree, fdt_path_offset(tree, APPLICATIONS), name), "args",
 		                 args, 151));
 	}
+	add_application("one@ffff", "more");
+	CHECK(!read_tree() && strstr(err.text, "more than 2048 applications") != NULL && strchr(err.text, '\n') == NULL);
+	must(fdt_del_node(tree, fdt_subnode_offset(tree, fdt_path_offset(tree, APPLICATIONS), "one@ffff")));
 	must(fdt_pack(tree));
 	CHECK(read_tree() && map.application_count == MAP_MAX_APPLICATIONS && map.size <= sizeof map);
 	for (uint32_t have = 4; have < MAP_MAX_APPLICATIONS; have++) {
