@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A Redis Cluster with replicas: formed, kept whole, and no acknowledged write lost."""
 
+import json
 import os
+import random
 import signal
 import threading
 import time
@@ -17,6 +19,7 @@ from deploy.base.paths import BUILD
 from deploy.base.timeouts import Patience
 from deploy.bench.failover.linux import Processes, free_ports
 from deploy.bench.failover.measure import SHARDS, Job
+from deploy.bench.failover.writers import writing
 from deploy.bench.failure.scene import end_cluster
 from deploy.deployment.planner import plan
 from deploy.live.replicas.former import Former
@@ -28,6 +31,7 @@ from deploy.machine.events import Event
 from deploy.machine.run import Run
 from tests.boot.linux_redis import HAS_CLI, Stamps, check, checked, client, processes
 from tests.boot.machine import PATIENCE, machine
+from tests.boot.test_commands import skerry
 
 WHOLE = 60.0  # seconds without a change after which a former gives up: many times what a step takes
 SHORT = 3.0   # the same, where it is to give up
@@ -150,7 +154,8 @@ def test_during_forming(tmp_path: Path, after: float) -> None:
 # ---- A machine: 3 masters and their replicas on 3 kernels ----
 
 WITHIN = {"LD_PRELOAD": str(BUILD / "tests/programs/within.so")}  # for redis-cli, which learns addresses in the machine
-NODE_TIMEOUT = 60_000  # ms: Redis fails over by itself in no test
+NODE_TIMEOUT = 60_000  # ms: Redis fails over by itself in no test but those under another one
+SHORT_TIMEOUT = 3000   # ms: a shard is handed over again after four of them
 
 
 class Machine:
@@ -183,9 +188,9 @@ class Machine:
 
 
 @contextmanager
-def machine_of_three(folder: Path) -> Iterator[Machine]:
+def machine_of_three(folder: Path, node_timeout: int = NODE_TIMEOUT) -> Iterator[Machine]:
     """Three kernels, as `bench failover` has them; what the keeper says is in the folder."""
-    job = Job((), 0, NODE_TIMEOUT, qemu.tcg_for(SHARDS * 3), Patience(PATIENCE))
+    job = Job((), 0, node_timeout, qemu.tcg_for(SHARDS * 3), Patience(PATIENCE))
     heard: list[Callable[[Event], None]] = []
     run = machine(plan(job.deployment(free_ports(2 * SHARDS))), on_event=lambda event: [hear(event) for hear in heard])
     with (folder / "said").open("w", buffering=1) as said, run, \
@@ -232,3 +237,37 @@ def test_both_copies_in_a_machine(tmp_path: Path) -> None:
         missing_keys = made.stamps.lost()
         assert 0 < len(missing_keys) <= 30 and all(key_slot(key.encode()) in slots_of(shard, SHARDS)
                                                    for key in missing_keys) and kept
+
+
+KILLS = 4
+ENDS = ("panic", "hang", "hang-core", "init")  # ways in which a kernel ends
+
+
+@pytest.mark.drawn
+@pytest.mark.limit(500)
+def test_drawn_kills(tmp_path: Path) -> None:
+    """kernels end one after the other, in a way and at a moment that a printed seed draws, under clients that write all
+    the time: no write that WAIT 1 has answered with 1 is lost, and the cluster is whole after each"""
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    with machine_of_three(tmp_path, SHORT_TIMEOUT) as made, writing(made.endpoints) as writers:
+        for _ in range(KILLS):
+            moment = time.monotonic() + chance.uniform(0.2, 2.0)
+            made.run.wait_for(lambda: time.monotonic() > moment, "load")  # noqa: B023  # asked in this turn alone
+            made.end(chance.choice((1, 2)), chance.choice(ENDS))
+            made.await_whole()
+        writers.stop()
+        assert writers.count() > 100 and not writers.lost(), f"seed {seed}"
+
+
+@pytest.mark.drawn
+@pytest.mark.limit(400)
+def test_bench_failover(tmp_path: Path) -> None:
+    """the command measures an end on Skerry and on this host's Linux in one run, and loses no acknowledged write"""
+    done = skerry("bench", "failover", "--how", "panic", "--repeats", "1", "--json", "f.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = {entry["system"]: entry["metrics"] for entry in json.loads((tmp_path / "f.json").read_text())["results"]}
+    assert set(found) == {"skerry", "linux"} and found["skerry"]["lost"] == 0
+    assert all(metrics["kills"] == 1 and 0 < metrics["write_ms"] <= metrics["whole_ms"]
+               and metrics["acknowledged"] > 50 for metrics in found.values())

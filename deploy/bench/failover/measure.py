@@ -162,7 +162,7 @@ def _linux(job: Job, tell: Tell) -> Measured:
     copies = [(shard, number) for shard in range(SHARDS) for number in range(2)]
     with tempfile.TemporaryDirectory(prefix="skerry-failover-") as folder, \
             processes(Path(folder), copies, job.node_timeout) as made:
-        former = Former(made.endpoints, is_new=True)
+        former = Former(made.endpoints, is_new=True, node_timeout=job.node_timeout / 1000)
         former.form()
         with writing(made.endpoints) as writers:
             for number in range(len(job.ways) * job.repeats):

@@ -14,6 +14,7 @@ from redis.asyncio import Connection
 from redis.exceptions import RedisError, ResponseError
 
 from deploy.base.errors import Failure
+from deploy.deployment.model import Redis
 from deploy.live.replicas.steps import HAND_OVER, TAKEOVER, Step, Verdict, next_steps
 from deploy.live.replicas.view import Endpoint, View, view_of
 from topology.errors import InputError
@@ -22,7 +23,10 @@ ANSWER = 2.0    # seconds for all answers of an instance; one that is silent for
 BETWEEN = 0.1   # seconds between rounds while something is to be done
 IDLE = 2.0      # seconds between rounds while all is whole
 PATIENCE = 60.0  # seconds in which something must change
-_AGAIN, _AGAIN_HANDED = 0.5, 6.0  # seconds until a step is taken once more: Redis gives a hand-over up after 5
+_AGAIN = 0.5  # seconds until a step is taken once more
+# The same for a hand-over of a shard, in node timeouts and seconds: no node votes for, and none asks for, another one
+# sooner, and clients of the shard would wait 5 s in vain.
+_AGAIN_HANDED = 4, 1.0
 
 Say = Callable[[str], None]
 
@@ -39,10 +43,14 @@ class Promotion:
 class Former:
     """Forms the cluster of these instances. All but `learn` is for one thread."""
 
-    def __init__(self, endpoints: Sequence[Endpoint], say: Say = lambda text: None, is_new: bool = False) -> None:
-        """`is_new`: the instances have just been started, and nobody has written to them as a cluster."""
+    def __init__(self, endpoints: Sequence[Endpoint], say: Say = lambda text: None, is_new: bool = False,
+                 node_timeout: float = Redis.node_timeout / 1000) -> None:
+        """`is_new`: the instances have just been started, and nobody has written to them as a cluster. `node_timeout`:
+        theirs, in seconds."""
         self.endpoints = list(endpoints)
         self.say, self.is_new = say, is_new
+        self._again_handed = _AGAIN_HANDED[0] * node_timeout + _AGAIN_HANDED[1]
+        self._handed: dict[int, float] = {}  # shards, and when the last hand-over began
         self.was_whole = self.is_whole = False  # ever; at the last look
         self.promotions: list[Promotion] = []
         self._over: dict[str, float] = {}  # since when it is known, time.monotonic()
@@ -89,9 +97,9 @@ class Former:
                 return
             if verdict.lost and not verdict.steps and not verdict.waits:
                 raise Failure(missing(verdict))
-            if verdict.steps or verdict != last:
+            if verdict != last:
                 last, since = verdict, time.monotonic()
-            if time.monotonic() - since > patience:
+            if time.monotonic() - since > patience + self._delay(verdict):
                 raise Failure(missing(verdict))
             await self._pause(BETWEEN)
 
@@ -102,7 +110,7 @@ class Former:
             verdict = await self.round()
             if verdict is None:
                 continue
-            if verdict.steps or verdict != last:
+            if verdict != last:
                 last, since = verdict, time.monotonic()
             if verdict.is_whole and not was_whole:
                 self.say(f"The Redis Cluster is whole: {self._sizes()}")
@@ -117,9 +125,12 @@ class Former:
         masters = len({one.shard for one in self.endpoints})
         return f"{masters} masters, {len(self.endpoints) - masters} replicas"
 
-    @staticmethod
-    def _trouble(verdict: Verdict, quiet: float) -> str:
-        stands = quiet > PATIENCE or (verdict.lost and not verdict.steps and not verdict.waits)
+    def _delay(self, verdict: Verdict) -> float:
+        """Seconds that nothing may change for, beside the patience: a hand-over is not tried twice in a short time."""
+        return self._again_handed if any(step.words == HAND_OVER for step in verdict.steps) else 0.0
+
+    def _trouble(self, verdict: Verdict, quiet: float) -> str:
+        stands = quiet > PATIENCE + self._delay(verdict) or (verdict.lost and not verdict.steps and not verdict.waits)
         return missing(verdict) if stands else ""
 
     def _begin(self) -> None:
@@ -197,13 +208,17 @@ class Former:
             return None
 
     def _is_due(self, step: Step) -> bool:
-        again = _AGAIN_HANDED if step.words == HAND_OVER else _AGAIN
-        before = self._taken.get((step.endpoint.name, step.words))
+        if step.words == HAND_OVER:
+            before, again = self._handed.get(step.endpoint.shard), self._again_handed
+        else:
+            before, again = self._taken.get((step.endpoint.name, step.words)), _AGAIN
         return before is None or time.monotonic() - before > again
 
     async def _take(self, step: Step, talk: Talk | None = None) -> None:
         """Takes a step. One that is refused, or not answered, is taken again while it is still the next one."""
         self._taken[step.endpoint.name, step.words] = time.monotonic()
+        if step.words == HAND_OVER:
+            self._handed[step.endpoint.shard] = time.monotonic()
         own = talk or Talk(step.endpoint)
         try:
             await asyncio.wait_for(own.ask(step.words), ANSWER)

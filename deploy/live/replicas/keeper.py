@@ -32,7 +32,7 @@ class Keeper(threading.Thread):
 
     def __init__(self, run: Run, say: Say) -> None:
         super().__init__(daemon=True, name="former of the Redis Cluster")
-        self.former = Former(endpoints(run), say, is_new=True)
+        self.former = Former(endpoints(run), say, is_new=True, node_timeout=_node_timeout(run.plan))
         self._plan = run.plan
         self._begin, self._over = threading.Event(), threading.Event()
         self.failure: BaseException | None = None
@@ -69,6 +69,12 @@ class Keeper(threading.Thread):
         self._begin.set()
         self.former.learn()
         self.join(_STOPS)
+
+
+def _node_timeout(plan: Plan) -> float:
+    """Returns that of its instances, in seconds."""
+    args = plan.application(plan.shards[0][0]).args
+    return int(args[len(args) - args[::-1].index("--cluster-node-timeout")]) / 1000
 
 
 def _of_cluster(plan: Plan, number: int) -> set[str]:
