@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# dash 0.5.12, Debian's /bin/sh, unmodified, by its own configure and make. `skerry build examples/dash` sets CC, SOURCES
-# and OUTPUT.
+# dash 0.5.12, Debian's /bin/sh, unmodified, by its own configure and make. `skerry build examples/dash` sets CC,
+# SOURCES and OUTPUT.
 if ! [ -e Makefile ]; then
 	"$SOURCES/dash/configure" --host=x86_64-linux-musl CC="$CC --processes --without-net" CC_FOR_BUILD=gcc
 fi

@@ -151,7 +151,7 @@ def test_own_program(tmp_path: Path) -> None:
         assert run.console.count("echo: listens at port 7") == 2
 
 
-# ---- The programs of examples/, built from Debian's sources: Lua and dash alone, and in the campaign all on one machine ----
+# ---- The programs of examples/, built from Debian's sources: Lua and dash alone, in the campaign all on one machine ----
 
 CPUS = {"lua": 1, "speedtest1": 1, "sqlite3": 1, "load": 1, "memcached": 3, "nginx": 3}
 CONTENT = {"small.txt": random.Random(3).randbytes(1 << 10), "large.bin": random.Random(4).randbytes(8 << 20)}

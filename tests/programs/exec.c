@@ -35,7 +35,8 @@ static const char *error_name(int error)
 {
 	static const struct { int number; const char *name; } names[] = {
 		{ 0, "no error" }, { ENOENT, "ENOENT" }, { EACCES, "EACCES" }, { ENOEXEC, "ENOEXEC" },
-		{ E2BIG, "E2BIG" }, { ELOOP, "ELOOP" }, { ENOTDIR, "ENOTDIR" }, { ENAMETOOLONG, "ENAMETOOLONG" }, { EBADF, "EBADF" },
+		{ E2BIG, "E2BIG" }, { ELOOP, "ELOOP" }, { ENOTDIR, "ENOTDIR" }, { ENAMETOOLONG, "ENAMETOOLONG" },
+		{ EBADF, "EBADF" },
 		{ ENOMEM, "ENOMEM" }, { EAGAIN, "EAGAIN" }, { ENOSYS, "ENOSYS" }, { EINVAL, "EINVAL" },
 	};
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)

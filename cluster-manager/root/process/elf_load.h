@@ -16,7 +16,8 @@ struct elf_mapping {
 /*
  * Maps the segments of a program (skerry/executable.h) into an address space. What is read-only is shared by all
  * programs of one file. `module` may be a file of a program's, too. 0, or an error; with SKERRY_BAD_ARGUMENT `err` says
- * what is wrong with the file, of which nothing is loaded then. `mapped`: null, or one for each of image->count segments.
+ * what is wrong with the file, of which nothing is loaded then. `mapped`: null, or
+ * one for each of image->count segments.
  */
 int elf_load(const struct module *module, const char *name, int vspace, struct elf_image *image,
              struct elf_mapping *mapped, struct error_message *err);
