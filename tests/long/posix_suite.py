@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from deploy.base import process
@@ -73,8 +74,10 @@ def _on_linux(form: str, test: Test, folder: Path) -> str:
         try:
             status = running.wait(LIMIT)
         except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)
             return HUNG
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)  # with what it has left behind
     return worded(status if status >= 0 else 128 - status)
 
 

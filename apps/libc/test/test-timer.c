@@ -197,6 +197,8 @@ static void *compute(void *unused)
 	return unused;
 }
 
+const struct process_info *process_info(void);
+
 /* On the tests' host a thread that computes is interrupted at its next call. */
 static bool on_host(void) { return !strcmp(process_info()->name, "host@0"); }
 
