@@ -71,7 +71,7 @@ _Noreturn void root_main(void)
 	power_init();
 	channels_init(badged_notification(notification, WAKE_CHANNEL), sizeof(struct report_brief));
 	watch_init();
-	timer_init(badged_notification(notification, WAKE_TIMER));
+	timer_init(badged_notification(notification, WAKE_TIMER), badged_notification(notification, WAKE_ALARM));
 	ports_init();
 	cables_init();
 	memory_moves_begin();

@@ -25,6 +25,7 @@ SHARING, SHARING_LINUX = PROGRAMS / "sharing.elf", PROGRAMS / "sharing-linux"
 SIGNALS, SIGNALS_LINUX = PROGRAMS / "signals.elf", PROGRAMS / "signals-linux"
 ONE = PROGRAMS / "waits.elf"  # a program of one process
 EXEC, EXEC_LINUX = PROGRAMS / "exec.elf", PROGRAMS / "exec-linux"
+STOPS, STOPS_LINUX = PROGRAMS / "stops.elf", PROGRAMS / "stops-linux"
 PROCESSES, OFTEN = 4, 12
 HEAP = 16 * MIB
 # a cluster's memory is enough for the heaps of all processes, but for what else is there
@@ -191,3 +192,16 @@ def test_exec(tmp_path: Path) -> None:
     assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)
     memory = {event["cluster"]: event for event in run.events.of("memory")}
     assert memory[1]["total"] - memory[1]["free"] == memory[2]["total"] - memory[2]["free"]
+
+
+@pytest.mark.limit(120)
+def test_stops_and_alarms() -> None:
+    """processes that stop and go on, what their parents are told of that, and alarms are as on Linux"""
+    said = subprocess.run([STOPS_LINUX], check=True, capture_output=True, text=True,
+                          start_new_session=True).stdout.splitlines()
+    program = Program("fork-1", 1, heap=HEAP, elf=STOPS, processes=PROCESSES, barrier=False)
+    with machine(deployment(sockets=1, network=False, programs=(program,))) as run:
+        run.wait_for(lambda: run.events.of("exit") or run.events.of("fault"), "its end")
+        printed = lines(run, 1)
+    assert printed == said
+    assert [event["status"] for event in run.events.of("exit")] == [0]

@@ -70,6 +70,20 @@ static __attribute__((naked, noinline)) void take_signals(void)
 	                 : : "i"(PROCESS_TOUCHED_VADDR + offsetof(struct process_touched, resume)), "i"(interrupted));
 }
 
+/* Of the process. Its other threads stop wherever they are, and the caller in the manager, until SIGCONT comes. */
+void family_stop(int number)
+{
+	int error;
+
+	require(layer_is_locked());
+	family_signals_start(); /* SIGCONT must find it */
+	platform_others_stop(true);
+	while ((error = platform_stop((unsigned)number)) == -SKERRY_NO_RESOURCE) /* as many of the family wait as can */
+		platform_yield();
+	platform_others_stop(false);
+	family_due |= !error; /* SIGCONT is there, and perhaps others that nobody was told of */
+}
+
 bool family_receive(void)
 {
 	struct sent sent;
@@ -85,8 +99,7 @@ bool family_receive(void)
 		if (sent.number > SIGNALS)
 			continue;
 		p.value.sival_ptr = (void *)sent.value;
-		signal_receive(&p);
-		any = true;
+		any |= signal_receive(&p);
 	}
 	if (any)
 		family_queued = true; /* the caller may end its call without a look at the queue */
@@ -123,8 +136,9 @@ void family_signals_changed(void)
 	const struct signal_action *child = &signal_actions[SIGCHLD];
 
 	const bool drops = child->handler == (void *)SIG_IGN || child->flags & SA_NOCLDWAIT;
+	const bool drops_stops = child->handler == (void *)SIG_IGN || child->flags & SA_NOCLDSTOP;
 
-	if (started && platform_signals((uintptr_t)take_signals, ENTRY_SIZE, drops) > 0)
+	if (started && platform_signals((uintptr_t)take_signals, ENTRY_SIZE, drops, drops_stops) > 0)
 		family_due = true;
 }
 

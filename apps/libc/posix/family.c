@@ -10,7 +10,7 @@
  *
  * The network is the first process's alone: a child runs none of it, and cannot reach the sockets that it inherits.
  *
- * Signals between processes are in family-signals.c. None is stopped and continued.
+ * Signals between processes are in family-signals.c.
  */
 #include <errno.h>
 #include <signal.h>
@@ -156,8 +156,6 @@ long family_kill(long process, const struct pending_signal *p)
 {
 	bool self = false;
 
-	if (p->number == SIGSTOP || p->number == SIGTSTP || p->number == SIGTTIN || p->number == SIGTTOU)
-		return -ENOSYS;
 	const int error = platform_kill(process, (unsigned)p->number, p->code, (uint64_t)p->value.sival_ptr, &self);
 	return error ? error == -SKERRY_NOT_FOUND ? -ESRCH : error == -SKERRY_BUSY ? -EAGAIN : -EPERM : self;
 }
@@ -186,10 +184,11 @@ static uint32_t own_group(void)
 	return platform_group(GROUP_GET, 0, 0, &group, &session) ? 0 /* the map gives it one process */ : group;
 }
 
-/* Waits for a child that has ended, with this pid and in this group; 0: any. Returns its pid, 0: there is none yet, or
- * an error. */
-static long wait_for(uint32_t pid, uint32_t group, bool wait, uint64_t *status)
+/* Waits for a child that has ended, or what else `how` asks for (ASK_*), with this pid and in this group; 0: any.
+ * Returns its pid, 0: there is none yet, or an error. */
+static long wait_for(uint32_t pid, uint32_t group, unsigned how, uint64_t *status)
 {
+	const bool wait = !(how & ASK_NO_WAIT);
 	struct child_end end = { 0 };
 	int error = 0;
 
@@ -197,7 +196,7 @@ static long wait_for(uint32_t pid, uint32_t group, bool wait, uint64_t *status)
 	event_leave();
 	layer_unlock();
 	while (!error && !end.pid) {
-		error = platform_child(pid, group, wait, &end);
+		error = platform_child(pid, group, how, &end);
 		if (!wait)
 			break;
 		if (!error && !end.pid && is_interrupted())
@@ -211,6 +210,13 @@ static long wait_for(uint32_t pid, uint32_t group, bool wait, uint64_t *status)
 	return error == -SKERRY_NOT_FOUND ? -ECHILD : error ? -EAGAIN : (long)end.pid;
 }
 
+/* WUNTRACED is WSTOPPED. */
+static unsigned asks(long options)
+{
+	return (options & WNOHANG ? ASK_NO_WAIT : 0) | (options & WSTOPPED ? ASK_STOPPED : 0) |
+	       (options & WCONTINUED ? ASK_CONTINUED : 0);
+}
+
 long sys_wait4(const long *a)
 {
 	const int process = (int)a[0];
@@ -220,7 +226,7 @@ long sys_wait4(const long *a)
 		return -EINVAL;
 	const long pid = wait_for(process > 0 ? (uint32_t)process : 0,
 	                          process == 0 ? own_group() : process < -1 ? -(uint32_t)process : 0,
-	                          !(a[2] & WNOHANG), &status);
+	                          asks(a[2]), &status);
 	if (pid > 0 && a[1])
 		*(int *)a[1] = (int)status;
 	if (pid > 0 && a[3])
@@ -233,18 +239,20 @@ long sys_waitid(const long *a)
 	siginfo_t *info = (siginfo_t *)a[2];
 	uint64_t status;
 
-	if (!(a[3] & WEXITED) || a[3] & ~(WNOHANG | WEXITED | WSTOPPED | WCONTINUED) ||
+	if (!(a[3] & (WEXITED | WSTOPPED | WCONTINUED)) || a[3] & ~(WNOHANG | WEXITED | WSTOPPED | WCONTINUED) ||
 	    (a[0] != P_ALL && a[0] != P_PGID && (a[0] != P_PID || (int)a[1] <= 0)) || (a[0] == P_PGID && (int)a[1] < 0))
 		return -EINVAL;
 	const uint32_t its = (uint32_t)a[1];
 	const long pid = wait_for(a[0] == P_PID ? its : 0, a[0] != P_PGID ? 0 : its ? its : own_group(),
-	                          !(a[3] & WNOHANG), &status);
+	                          asks(a[3]) | (a[3] & WEXITED ? 0 : ASK_NOT_ENDED), &status);
 	if (pid >= 0 && info) {
 		memset(info, 0, sizeof(*info));
 		info->si_signo = pid ? SIGCHLD : 0;
-		info->si_code = !pid ? 0 : WIFEXITED(status) ? CLD_EXITED : CLD_KILLED;
+		info->si_code = !pid ? 0 : WIFEXITED(status) ? CLD_EXITED : WIFSTOPPED(status) ? CLD_STOPPED :
+		                WIFCONTINUED(status) ? CLD_CONTINUED : CLD_KILLED;
 		info->si_pid = (int)pid;
-		info->si_status = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+		info->si_status = !pid ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : WIFSTOPPED(status)
+		                  ? WSTOPSIG(status) : WIFCONTINUED(status) ? SIGCONT : WTERMSIG(status);
 	}
 	return pid < 0 ? pid : 0;
 }

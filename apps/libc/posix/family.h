@@ -108,7 +108,9 @@ unsigned family_open(void);
 void family_close(unsigned depth);
 /* Signals that have been taken wait for the thread's next call, which they end. The caller holds the lock. */
 static inline void family_keep(void) { family_queued = false; }
-/* Takes all signals that have come. Returns whether there was one. The caller holds the lock. */
+/* Stops the process until SIGCONT comes, which this signal does by default. The caller holds the lock. */
+void family_stop(int number);
+/* Takes all signals that have come. Returns whether there was one that is kept. The caller holds the lock. */
 bool family_receive(void);
 /* Tells the manager where the process takes signals; again when `SIGCHLD` is handled otherwise. */
 void family_signals_start(void);

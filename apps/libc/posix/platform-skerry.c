@@ -473,9 +473,9 @@ int platform_exec(uint64_t file, uint64_t file_size, uintptr_t stack, size_t sta
 	return error ? error : -(int)message_label(m.info);
 }
 
-int platform_child(uint64_t pid, uint64_t group, bool wait, struct child_end *end)
+int platform_child(uint64_t pid, uint64_t group, unsigned how, struct child_end *end)
 {
-	struct message m = { .info = message_info(MANAGER_WAIT, 0, 3), .word = { pid, !wait, group } };
+	struct message m = { .info = message_info(MANAGER_WAIT, 0, 3), .word = { pid, how, group } };
 	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
 
 	if (error || message_label(m.info))
@@ -504,12 +504,46 @@ int platform_kill(int64_t target, unsigned number, int code, uint64_t value, boo
 	return error ? error : -(int)message_label(m.info);
 }
 
-int platform_signals(uintptr_t entry, size_t size, bool drops_children)
+int platform_signals(uintptr_t entry, size_t size, bool drops_children, bool drops_stops)
 {
-	struct message m = { .info = message_info(MANAGER_SIGNALS, 0, 3), .word = { entry, size, drops_children } };
+	struct message m = { .info = message_info(MANAGER_SIGNALS, 0, 3),
+	                     .word = { entry, size, drops_children | drops_stops << 1 } };
 	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
 
 	return error ? error : message_label(m.info) ? -(int)message_label(m.info) : (int)m.word[0];
+}
+
+int platform_stop(unsigned number)
+{
+	struct message m = { .info = message_info(MANAGER_STOP, 0, 1), .word = { number } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	return error ? error : -(int)message_label(m.info);
+}
+
+int platform_alarm(uint64_t at, uint64_t each, uint64_t *left, uint64_t *each_before)
+{
+	struct message m = { .info = message_info(MANAGER_ALARM, 0, 2), .word = { at, each } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	*left = m.word[0];
+	*each_before = m.word[1];
+	return error ? error : -(int)message_label(m.info);
+}
+
+void platform_others_stop(bool stop)
+{
+	require(layer_is_locked());
+	for (unsigned i = 0; i < thread_places; i++) {
+		const uint64_t tcb = i ? tcb_of(i) : PROCESS_SLOT_TCB;
+
+		if (&threads[i] == thread_self() || !threads[i].tid || (i && !tcb_made[i]))
+			continue;
+		if (stop)
+			tcb_suspend(tcb);
+		else
+			tcb_resume(tcb);
+	}
 }
 
 void platform_take_signal(struct sent *signal)

@@ -99,11 +99,18 @@ void platform_signal_member(uint32_t place);
 /* Ends the sleep of one process that waits until it may use the volume, or the next one's; the sleep. */
 void platform_volume_turn(unsigned volume);
 void platform_volume_turn_wait(unsigned volume);
-int platform_child(uint64_t pid, uint64_t group, bool wait, struct child_end *end);
+/* `how`: ASK_* (skerry/process.h). */
+int platform_child(uint64_t pid, uint64_t group, unsigned how, struct child_end *end);
 /* *self: the caller is one of those that are named, and was left out. */
 int platform_kill(int64_t target, unsigned number, int code, uint64_t value, bool *self);
 /* MANAGER_SIGNALS; returns how many there are, or an error. */
-int platform_signals(uintptr_t entry, size_t size, bool drops_children);
+int platform_signals(uintptr_t entry, size_t size, bool drops_children, bool drops_stops);
+/* MANAGER_STOP: returns when the process goes on: 0, or an error, at once. */
+int platform_stop(unsigned number);
+/* MANAGER_ALARM; all in cycles. Returns 0 or an error. */
+int platform_alarm(uint64_t at, uint64_t each, uint64_t *left, uint64_t *each_before);
+/* Suspends all other threads of the process, or lets them go on: what they wait in is made again. */
+void platform_others_stop(bool stop);
 /* MANAGER_SIGNAL: number 0: none. */
 struct sent {
 	unsigned number, sender;

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include "family.h"
+#include "platform.h"
 #include "signals.h"
 
 enum { ALTERNATE_MIN = 2048, ALTERNATE_FLAGS = SS_ONSTACK | SS_DISABLE };
@@ -150,7 +151,46 @@ long sys_rt_sigtimedwait(const long *a)
 	return signal_leave(taken ? p.number : error);
 }
 
-/* --- timers: what would have to interrupt the program is not there, but what sets none is --- */
+/* --- timers: those of real time, which the manager keeps for programs that may be several processes --- */
+
+#ifdef LAYER_FAMILY
+static uint64_t cycles_of(const struct timeval *t)
+{
+	const unsigned __int128 us = (unsigned __int128)t->tv_sec * 1000000 + (unsigned __int128)t->tv_usec;
+	const unsigned __int128 cycles = (us * clock_cycles_per_second() + 999999) / 1000000;
+
+	return cycles > INT64_MAX / 2 ? INT64_MAX / 2 : (uint64_t)cycles;
+}
+
+static struct timeval timeval_of(uint64_t cycles)
+{
+	uint64_t us = (uint64_t)((unsigned __int128)cycles * 1000000 / clock_cycles_per_second());
+
+	us += !us && cycles; /* 0 says that there is none */
+	return (struct timeval){ (time_t)(us / 1000000), (long)(us % 1000000) };
+}
+
+static bool timeval_valid(const struct timeval *t)
+{
+	return t->tv_sec >= 0 && t->tv_usec >= 0 && t->tv_usec < 1000000;
+}
+
+/* setitimer() of ITIMER_REAL. */
+static long alarm_set(const struct itimerval *new, struct itimerval *old)
+{
+	const uint64_t first = cycles_of(&new->it_value);
+	uint64_t left, each;
+
+	layer_lock();
+	family_signals_start();
+	layer_unlock();
+	const int error = platform_alarm(first ? clock_cycles() + first : 0, first ? cycles_of(&new->it_interval) : 0,
+	                                 &left, &each);
+	if (!error && old)
+		*old = (struct itimerval){ .it_value = timeval_of(left), .it_interval = timeval_of(left ? each : 0) };
+	return error ? call_not_provided(SYS_setitimer) : 0;
+}
+#endif
 
 long sys_setitimer(const long *a)
 {
@@ -158,6 +198,14 @@ long sys_setitimer(const long *a)
 
 	if (a[0] < ITIMER_REAL || a[0] > ITIMER_PROF)
 		return -EINVAL;
+#ifdef LAYER_FAMILY
+	static const struct itimerval none;
+
+	if (new && (!timeval_valid(&new->it_value) || !timeval_valid(&new->it_interval)))
+		return -EINVAL;
+	if (a[0] == ITIMER_REAL)
+		return alarm_set(new ? new : &none, (struct itimerval *)a[2]);
+#endif
 	if (new && (new->it_value.tv_sec || new->it_value.tv_usec))
 		return call_not_provided(SYS_setitimer);
 	if (a[2])
@@ -165,4 +213,35 @@ long sys_setitimer(const long *a)
 	return 0;
 }
 
-long sys_alarm(const long *a) { return a[0] ? call_not_provided(SYS_alarm) : 0; }
+long sys_getitimer(const long *a)
+{
+	struct itimerval *timer = (struct itimerval *)a[1];
+
+	if (a[0] < ITIMER_REAL || a[0] > ITIMER_PROF)
+		return -EINVAL;
+#ifdef LAYER_FAMILY
+	/* the manager tells what is left where it sets one: the same is set again */
+	if (a[0] == ITIMER_REAL) {
+		const long error = alarm_set(&(struct itimerval){ .it_value.tv_sec = 0 }, timer);
+
+		return error || (!timer->it_value.tv_sec && !timer->it_value.tv_usec) ? error : alarm_set(timer, 0);
+	}
+#endif
+	memset(timer, 0, sizeof(*timer));
+	return 0;
+}
+
+long sys_alarm(const long *a)
+{
+#ifdef LAYER_FAMILY
+	const struct itimerval new = { .it_value.tv_sec = (unsigned)a[0] };
+	struct itimerval old;
+	const long error = alarm_set(&new, &old);
+
+	/* as on Linux whole seconds, rounded, and 1 at least where there was one */
+	return error ? error : old.it_value.tv_sec + (old.it_value.tv_usec >= 500000 ||
+	                                              (!old.it_value.tv_sec && old.it_value.tv_usec));
+#else
+	return a[0] ? call_not_provided(SYS_alarm) : 0;
+#endif
+}

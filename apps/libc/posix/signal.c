@@ -63,7 +63,43 @@ bool signal_is_ignored(int number)
 	return signal_actions[number].handler == (void *)SIG_IGN;
 }
 
+/* Returns whether the signal stops the process if nobody blocks it. In a program of one process it ends it. */
+#ifdef LAYER_FAMILY
+#define STOPS (SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
+
+static bool is_stop(int number)
+{
+	return STOPS & SIGNAL_BIT(number) && signal_actions[number].handler == (void *)SIG_DFL;
+}
+
+/* SIGCONT takes away signals that stop the process, and these take it away, whatever is done with them. */
+static void clear_pending(int number)
+{
+	for (int other = 1; number == SIGCONT && other <= SIGNALS; other++)
+		if (STOPS & SIGNAL_BIT(other))
+			signal_drop(other);
+	if (STOPS & SIGNAL_BIT(number))
+		signal_drop(SIGCONT);
+}
+#else
+static void clear_pending(int number) { (void)number; }
+#endif
+
 /* --- handlers --- */
+
+static _Noreturn void end_by(int number);
+
+/* The action of a signal without a handler. */
+static void act_by_default(int number)
+{
+#ifdef LAYER_FAMILY
+	if (is_stop(number)) {
+		family_stop(number);
+		return;
+	}
+#endif
+	end_by(number);
+}
 
 static _Noreturn void end_by(int number)
 {
@@ -193,8 +229,10 @@ bool signal_deliver(struct thread *self, uint64_t after)
 	for (; signal_take(s, ~s->blocked, &p); s = signal_state_of(self = thread_self())) {
 		if (signal_is_ignored(p.number))
 			continue;
-		if (!has_handler(p.number))
-			end_by(p.number);
+		if (!has_handler(p.number)) {
+			act_by_default(p.number);
+			continue;
+		}
 		run_handler(self, &p, after);
 		ran = true;
 	}
@@ -230,10 +268,13 @@ long signal_send(const struct pending_signal *p)
 	const struct signal_state *own = signal_state_of(thread_self());
 	const bool blocked = is_blocked(p), other = p->to && p->to != own;
 
+	clear_pending(p->number);
 	if (!blocked && signal_is_ignored(p->number))
 		return 0;
-	if (!blocked && !has_handler(p->number))
-		end_by(p->number);
+	if (!blocked && !has_handler(p->number)) {
+		act_by_default(p->number);
+		return 0;
+	}
 	if (other && p->number == SIGSYNCCALL)
 		return -ENOSYS;
 	require(p->number >= 1 && p->number <= SIGNALS);
@@ -249,11 +290,17 @@ long signal_send(const struct pending_signal *p)
 }
 
 #ifdef LAYER_FAMILY
-void signal_receive(const struct pending_signal *p)
+bool signal_receive(const struct pending_signal *p)
 {
+	clear_pending(p->number);
+	if (is_stop(p->number) && !is_blocked(p)) {
+		family_stop(p->number);
+		return false;
+	}
 	if ((!is_blocked(p) && signal_is_ignored(p->number)) || signal_put(p))
-		return;
+		return false;
 	event_notify();
+	return true;
 }
 #endif
 

@@ -64,8 +64,8 @@ bool signal_deliver(struct thread *, uint64_t after);
 bool signal_is_due(const struct signal_state *);
 /* Sends one; 0 or an error. Handlers of the caller's run when it leaves (signal_leave()). */
 long signal_send(const struct pending_signal *);
-/* LAYER_FAMILY: keeps one from another process. */
-void signal_receive(const struct pending_signal *);
+/* LAYER_FAMILY: keeps one from another process; one that stops the process does so. Returns whether it is kept. */
+bool signal_receive(const struct pending_signal *);
 /* Ends a call that may have made signals deliverable: delivers them, unlocks the layer and returns `result`. */
 long signal_leave(long result);
 

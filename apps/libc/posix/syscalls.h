@@ -27,7 +27,7 @@ enum { CALLS_MAX = 512 }; /* numbers of system calls are less */
 	X(sigaltstack) \
 	X(kill) X(tkill) X(tgkill) X(pause) \
 	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(get_robust_list) X(membarrier) X(umask) \
-	X(mlockall) X(munlockall) X(alarm) X(setitimer)
+	X(mlockall) X(munlockall) X(alarm) X(setitimer) X(getitimer)
 
 /* The form for several processes has these (family.h). */
 #define FAMILY_CALLS(X) X(fork) X(vfork) X(execve) X(execveat) X(wait4) X(waitid) X(setpgid) X(getpgrp)

@@ -29,7 +29,7 @@ enum { MANAGER_PRIORITY = 254, TIMER_PRIORITY = 255 };
 enum { BADGE_PLACE = 16, BADGE_PART = 0xffff };
 
 /* Bits of the main thread's bound notification */
-enum { WAKE_TIMER = 1, WAKE_CHANNEL = 2, WAKE_OUTPUT = 4 };
+enum { WAKE_TIMER = 1, WAKE_CHANNEL = 2, WAKE_OUTPUT = 4, WAKE_ALARM = 8 };
 
 /* Ends this manager with a message. Only before the cluster serves any other. */
 _Noreturn void manager_panic(const char *format, ...) __attribute__((format(printf, 1, 2)));

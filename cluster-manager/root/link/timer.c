@@ -11,16 +11,34 @@
 
 static _Alignas(16) char stack[4096];
 static uint64_t quiet; /* notification that timer_hurry() signals; else the deadline ends the wait */
-static uint64_t wake;
+static uint64_t wake, wake_alarm;
+static _Atomic uint64_t alarm_at; /* TSC; 0: none */
+static _Atomic bool hurries;      /* the next tick is due */
 static _Atomic bool is_soon; /* the tick after the one under way comes after SOON_MS */
 
 enum { SOON_MS = 1 };
+
+/* Waits for the next tick, or timer_hurry(). An alarm that comes before wakes the main thread, and is no tick: the
+ * watch counts these. */
+static void wait_for_tick(uint64_t tick)
+{
+	for (;;) {
+		uint64_t at = atomic_load_explicit(&alarm_at, memory_order_acquire);
+		notification_wait(quiet, at && at < tick ? at : tick, NULL);
+		const uint64_t time = read_tsc();
+		if (at && time >= at && atomic_compare_exchange_strong_explicit(&alarm_at, &at, 0, memory_order_acq_rel,
+		                                                               memory_order_relaxed))
+			notification_signal(wake_alarm);
+		if (atomic_exchange_explicit(&hurries, false, memory_order_acq_rel) || time >= tick)
+			return;
+	}
+}
 
 static void timer_main(void)
 {
 	for (;;) {
 		bool soon = atomic_load_explicit(&is_soon, memory_order_acquire);
-		notification_wait(quiet, read_tsc() + milliseconds(soon ? SOON_MS : timer_ms()), NULL);
+		wait_for_tick(read_tsc() + milliseconds(soon ? SOON_MS : timer_ms()));
 		if (soon)
 			atomic_store_explicit(&is_soon, false, memory_order_release);
 		channels_heartbeat();
@@ -30,7 +48,18 @@ static void timer_main(void)
 	}
 }
 
-void timer_hurry(void) { notification_signal(quiet); }
+void timer_hurry(void)
+{
+	atomic_store_explicit(&hurries, true, memory_order_release);
+	notification_signal(quiet);
+}
+
+void timer_alarm(uint64_t at)
+{
+	const uint64_t before = atomic_exchange_explicit(&alarm_at, at, memory_order_acq_rel);
+	if (at && (!before || at < before))
+		notification_signal(quiet);
+}
 
 void timer_soon(void)
 {
@@ -38,14 +67,15 @@ void timer_soon(void)
 		timer_hurry();
 }
 
-void timer_init(int wake_with_timer_badge)
+void timer_init(int wake_with_timer_badge, int wake_with_alarm_badge)
 {
 	int notification = memory_object(OBJECT_NOTIFICATION, 0);
 	if (notification < 0)
 		manager_panic("no memory for the timer thread");
 	quiet = (uint64_t)notification;
 	wake = (uint64_t)wake_with_timer_badge;
-	require(quiet && wake && quiet != wake);
+	wake_alarm = (uint64_t)wake_with_alarm_badge;
+	require(quiet && wake && wake_alarm && quiet != wake);
 	/*
 	 * Above the main thread. At the same priority the heartbeat would take turns with it: while the main thread
 	 * starts programs, each of its kernel entries waits for the lock, and on a busy host the heartbeat would come

@@ -6,7 +6,8 @@
 #include "build.h"
 #include "console.h"
 #include "exec.h"
-#include "family.h"
+#include "family-record.h"
+#include "family-stops.h"
 #include "fault.h"
 #include "files.h"
 #include "fork-heap.h"
@@ -22,43 +23,16 @@
 #include "volumes.h"
 #include "vspace.h"
 
-enum { FIRST_PID = 1, CHILDREN = PROCESS_MEMBERS - 1, FAMILIES = OWNERS_CHILDREN / CHILDREN };
+enum { CHILDREN = PROCESS_MEMBERS - 1, FAMILIES = OWNERS_CHILDREN / CHILDREN };
 enum { STEPS_OF_PROTECT = 64 /* that one MANAGER_PROTECT visits, protect.c */ };
 
-/* ENDED: nobody has asked for its status. */
-enum member_life { MEMBER_FREE, MEMBER_RUNS, MEMBER_ENDED };
-
-struct member {
-	enum member_life life;
-	uint32_t pid, parent; /* parent 0: nobody asks for its status */
-	uint32_t status;
-	struct member_group in;
-	struct inbox inbox;
-	bool kept;            /* it has memory; after its end as long as others borrow from it */
-	struct process child; /* not of the first, which process.c has */
-	struct elf_mapping image[ELF_MAX_SEGMENTS];
-};
-
-struct family {
-	uint32_t number, last_pid;
-	uint64_t said; /* TSC until which its lines on the console have been counted */
-	struct shares shares;
-	struct member member[PROCESS_MEMBERS];
-	uint8_t steps[]; /* shares.at[].source, .lent_to and .closed */
-};
-
-static struct family *family[MAP_MAX_APPLICATIONS]; /* null: the program is one process, or has never been started */
+struct family *family[MAP_MAX_APPLICATIONS];
 static uint32_t family_count;
 
 static uint32_t owner_of(const struct family *f, uint32_t application, uint32_t place)
 {
 	require(place < PROCESS_MEMBERS);
 	return place ? OWNER_CHILDREN + f->number * CHILDREN + place - 1 : owner_application(application);
-}
-
-static struct process *process_at(uint32_t application, uint32_t place)
-{
-	return place ? &family[application]->member[place].child : process_of(application);
 }
 
 /* --- the first process --- */
@@ -236,7 +210,7 @@ bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid)
 	return false;
 }
 
-int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, struct ended *ended)
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, unsigned how, struct ended *ended)
 {
 	struct family *f = family[application];
 	bool any = false;
@@ -247,11 +221,15 @@ int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t gro
 		    (group && m->in.group != group))
 			continue;
 		any = true;
-		if (m->life != MEMBER_ENDED)
-			continue;
-		*ended = (struct ended){ m->pid, m->status };
-		m->life = MEMBER_FREE;
-		return 0;
+		if (m->life == MEMBER_ENDED && !(how & ASK_NOT_ENDED)) {
+			*ended = (struct ended){ m->pid, m->status };
+			m->life = MEMBER_FREE;
+			return 0;
+		}
+		if (m->life == MEMBER_RUNS && family_changed(m, how, &ended->status)) {
+			ended->pid = m->pid;
+			return 0;
+		}
 	}
 	return any ? 0 : -SKERRY_NOT_FOUND;
 }

@@ -44,13 +44,13 @@ int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_
 /* Returns whether the process at `place` has a child with this pid that has ended, and was not forgotten yet. */
 bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid);
 /*
- * MANAGER_WAIT without the wait: forgets a child that has ended, and returns 0 with its pid and status; pid 0: there
- * are children, none has ended. `pid` 0: any. -SKERRY_NOT_FOUND: there is no such child.
+ * MANAGER_WAIT without the wait: forgets a child that has ended, or a stop, and returns 0 with its pid and status; pid
+ * 0: there are children, none has changed. `pid` 0: any. `how`: ASK_*. -SKERRY_NOT_FOUND: there is no such child.
  */
 struct ended {
 	uint32_t pid, status;
 };
-int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, struct ended *ended);
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, unsigned how, struct ended *ended);
 
 /* Returns a bit for each place of a process that runs and that `target` names for the one at `place`, as in kill(). */
 uint32_t family_named(uint32_t application, uint32_t place, int64_t target);

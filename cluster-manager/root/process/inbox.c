@@ -35,7 +35,18 @@ bool inbox_take(struct inbox *b, struct sent_signal *signal)
 	return true;
 }
 
-bool inbox_is_due(const struct inbox *b) { return b->entry && b->count && !b->told; }
+bool inbox_drop(struct inbox *b, uint64_t set)
+{
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < b->count; i++)
+		if (!(set >> (b->signal[i].number - 1) & 1))
+			b->signal[left++] = b->signal[i];
+	const bool any = left != b->count;
+	b->count = left;
+	return any;
+}
+
+bool inbox_is_due(const struct inbox *b) { return b->entry && b->count && !b->told && !b->stopped; }
 
 int inbox_interrupt(struct inbox *b, const struct process *p)
 {

@@ -19,6 +19,8 @@ struct inbox {
 	uint64_t entry, size; /* where its first thread takes signals; entry 0: it cannot be interrupted yet */
 	bool told;            /* it has been interrupted, and has not taken all since */
 	bool drops_children;  /* its children leave no status */
+	bool drops_stops;     /* it is sent no SIGCHLD for children that stop or go on */
+	uint32_t stopped;     /* the signal that has stopped it: it takes none; 0: it goes on */
 	uint32_t count;
 	struct sent_signal signal[PROCESS_SIGNALS];
 };
@@ -27,6 +29,8 @@ struct inbox {
 int inbox_put(struct inbox *b, const struct sent_signal *signal);
 /* Takes the oldest signal. Returns whether there was one; without, the process may be interrupted again. */
 bool inbox_take(struct inbox *b, struct sent_signal *signal);
+/* Forgets signals of `set`, a bit for each number less 1. Returns whether one was there. */
+bool inbox_drop(struct inbox *b, uint64_t set);
 /* Returns whether the process must be interrupted for what it has been sent. */
 bool inbox_is_due(const struct inbox *b);
 /* Lets the process's first thread, which is answered wherever it waits for the manager, go on at the entry. Returns 0

@@ -47,6 +47,7 @@ static int next_slot(void) { return next_error() ? -SKERRY_NO_MEMORY : 1; }
 #include "split.c"
 #include "fork-heap.c"
 #include "family.c"
+#include "family-stops.c"
 
 static struct cluster_map own_map;
 const struct cluster_map *map = &own_map;
@@ -273,7 +274,7 @@ static void misses(void)
 	CHECK(family_ended(APPLICATION, (uint32_t)family_find(APPLICATION, pid), 0) == 0 && owners() == 0 && !ends);
 	struct ended ended;
 	CHECK(family_has_ended(APPLICATION, 0, pid) && !family_has_ended(APPLICATION, 0, pid + 1));
-	CHECK(!family_reap(APPLICATION, 0, pid, 0, &ended) && ended.pid == pid);
+	CHECK(!family_reap(APPLICATION, 0, pid, 0, 0, &ended) && ended.pid == pid);
 	CHECK(!family_has_ended(APPLICATION, 0, pid));
 }
 
@@ -292,7 +293,7 @@ static void row(void)
 		CHECK(family_touches(APPLICATION, (uint32_t)place, address, RIGHT_WRITE, true));
 		CHECK(!fork_from((uint32_t)place, &pid));
 		CHECK(family_ended(APPLICATION, (uint32_t)place, 0) == (i ? -1 : 0));
-		CHECK(i || !family_reap(APPLICATION, 0, 0, 0, &ended));
+		CHECK(i || !family_reap(APPLICATION, 0, 0, 0, 0, &ended));
 	}
 	CHECK(!fork_from(0, &more));
 	family_kill(APPLICATION);
@@ -307,7 +308,7 @@ static void prints(void)
 	for (unsigned i = 0; i < PROBES; i++) {
 		CHECK(!fork_from(0, &pid));
 		family_faulted(APPLICATION, (uint32_t)family_find(APPLICATION, pid), FAULT_PAGE, 0, 0);
-		CHECK(!family_reap(APPLICATION, 0, 0, 0, &ended) && ended.pid == pid && ended.status == 11);
+		CHECK(!family_reap(APPLICATION, 0, 0, 0, 0, &ended) && ended.pid == pid && ended.status == 11);
 		calls = 0;
 		fails_at = 1;
 		CHECK(fork_from(0, &pid) == -SKERRY_NO_MEMORY);
@@ -419,13 +420,13 @@ static void names(void)
 	CHECK(family_group(APPLICATION, 0, (enum manager_group)9, 0, 0, &in) == -SKERRY_BAD_ARGUMENT);
 	CHECK(family_ended(APPLICATION, at, 7 << 8) == 0 && inbox_take(family_inbox(APPLICATION, 0), &s));
 	CHECK(s.number == 17 && s.sender == a && s.code == 1 && s.value == 7);
-	CHECK(!family_reap(APPLICATION, 0, 0, b, &ended) && !ended.pid);
-	CHECK(family_reap(APPLICATION, 0, 0, a + b, &ended) == -SKERRY_NOT_FOUND);
-	CHECK(!family_reap(APPLICATION, 0, 0, a, &ended) && ended.pid == a);
+	CHECK(!family_reap(APPLICATION, 0, 0, b, 0, &ended) && !ended.pid);
+	CHECK(family_reap(APPLICATION, 0, 0, a + b, 0, &ended) == -SKERRY_NOT_FOUND);
+	CHECK(!family_reap(APPLICATION, 0, 0, a, 0, &ended) && ended.pid == a);
 	family_inbox(APPLICATION, 0)->drops_children = true;
 	CHECK(family_ended(APPLICATION, bt, 15) == 0 && inbox_take(family_inbox(APPLICATION, 0), &s));
 	CHECK(s.sender == b && s.code == 2 && s.value == 15);
-	CHECK(family_reap(APPLICATION, 0, 0, 0, &ended) == -SKERRY_NOT_FOUND);
+	CHECK(family_reap(APPLICATION, 0, 0, 0, 0, &ended) == -SKERRY_NOT_FOUND);
 	family_inbox(APPLICATION, 0)->drops_children = false;
 }
 
@@ -449,10 +450,71 @@ static void executes(void)
 	CHECK(family_exec(APPLICATION, place, &order) == EXEC_ENDS);
 	lacks = 0;
 	CHECK(family_ended(APPLICATION, place, 9) == 0 && !images() && owners() == 0);
-	CHECK(!family_reap(APPLICATION, 0, 0, 0, &ended) && ended.status == 9);
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, 0, &ended) && ended.status == 9);
 	CHECK(!family_exec(APPLICATION, 0, &order) && images() == 1);
 	family_kill(APPLICATION);
 	CHECK(!images() && owners() == 0 && family_start(APPLICATION) == 0);
+}
+
+/* Those that stop are sent nothing and told of; SIGCONT lets them go on, and whoever comes later wins. */
+static void stop_and_go_on(void)
+{
+	enum { ALL = ASK_STOPPED | ASK_CONTINUED };
+	struct inbox *parent = family_inbox(APPLICATION, 0);
+	struct member_group in;
+	struct sent_signal s;
+	struct ended ended;
+	uint32_t pid;
+	CHECK(!fork_from(0, &pid));
+	const uint32_t at = (uint32_t)family_find(APPLICATION, pid);
+	struct inbox *b = family_inbox(APPLICATION, at);
+	b->entry = ENTRY;
+	CHECK(family_may_stop(APPLICATION, at, 9) == -SKERRY_BAD_ARGUMENT);
+	CHECK(family_may_stop(APPLICATION, at, 20) == -SKERRY_NO_RIGHTS); /* nobody in another group is its parent */
+	CHECK(!family_may_stop(APPLICATION, at, 19));
+	CHECK(!family_group(APPLICATION, 0, GROUP_SET, pid, 0, &in) && !family_may_stop(APPLICATION, at, 20));
+	family_stop(APPLICATION, at, 20);
+	CHECK(family_tell(APPLICATION, at) == 0 && inbox_take(parent, &s));
+	CHECK(s.number == 17 && s.sender == pid && s.code == 5 && s.value == 20);
+	CHECK(!inbox_put(b, &(struct sent_signal){ .number = 10 }) && !inbox_is_due(b));
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, ASK_CONTINUED, &ended) && !ended.pid);
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, ALL, &ended) && ended.pid == pid && ended.status == (20 << 8 | 0x7f));
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, ALL, &ended) && !ended.pid);
+	CHECK(!family_clears(APPLICATION, at, 19) && !inbox_put(b, &(struct sent_signal){ .number = 19 }));
+	CHECK(family_clears(APPLICATION, at, 18) && inbox_is_due(b) && b->count == 1); /* without the stop */
+	parent->drops_stops = true;
+	CHECK(family_tell(APPLICATION, at) == 0 && !inbox_take(parent, &s));
+	parent->drops_stops = false;
+	CHECK(!family_clears(APPLICATION, at, 18) && !inbox_put(b, &(struct sent_signal){ .number = 18 }));
+	CHECK(family_may_stop(APPLICATION, at, 19) == -SKERRY_NO_RIGHTS); /* SIGCONT came later */
+	CHECK(!family_clears(APPLICATION, at, 21) && !family_may_stop(APPLICATION, at, 19) && b->count == 1);
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, ASK_STOPPED, &ended) && !ended.pid);
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, ASK_CONTINUED, &ended) && ended.status == 0xffff);
+	family_stop(APPLICATION, at, 19);
+	CHECK(family_ended(APPLICATION, at, 9) == 0 && inbox_take(parent, &s));
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, ALL | ASK_NOT_ENDED, &ended) && !ended.pid);
+	CHECK(!family_reap(APPLICATION, 0, 0, 0, ALL, &ended) && ended.status == 9);
+}
+
+/* Alarms are of processes, not of places, come at their time, and as one where several were missed. */
+static void alarms(void)
+{
+	struct alarm before;
+	struct sent_signal s;
+	uint32_t pid;
+	const uint64_t hour = 3600ull * TSC_HZ / 1000, now = read_tsc();
+	CHECK(!family_next_alarm() && !fork_from(0, &pid));
+	const uint32_t at = (uint32_t)family_find(APPLICATION, pid);
+	CHECK(!family_alarm(APPLICATION, 0, (struct alarm){ now + 2 * hour, 0 }, &before) && !before.at);
+	CHECK(!family_alarm(APPLICATION, at, (struct alarm){ now + hour, hour / 4 }, &before) && !before.at);
+	CHECK(family_next_alarm() == now + hour && !family_alarms(APPLICATION, now + hour - 1));
+	CHECK(family_alarms(APPLICATION, now + hour + hour / 2 + 1) == 1u << at);
+	CHECK(inbox_take(family_inbox(APPLICATION, at), &s) && s.number == 14 && s.code == 0x80);
+	CHECK(!inbox_take(family_inbox(APPLICATION, at), &s));
+	CHECK(family_next_alarm() == now + hour + hour / 4 * 3);
+	CHECK(!family_alarm(APPLICATION, 0, (struct alarm){ 0 }, &before) && before.at > hour && !before.each);
+	family_ended(APPLICATION, at, 0);
+	CHECK(!family_next_alarm() && inbox_take(family_inbox(APPLICATION, 0), &s));
 }
 
 int main(void)
@@ -473,5 +535,7 @@ int main(void)
 	fills();
 	names();
 	executes();
+	stop_and_go_on();
+	alarms();
 	return failures != 0;
 }

@@ -20,6 +20,7 @@
 #include "power.h"
 #include "process.h"
 #include "report.h"
+#include "request.h"
 #include "cluster-restart.h"
 #include "root.h"
 #include "run.h"
@@ -35,17 +36,6 @@ enum { REQUESTS_SHARE = 8 }; /* served after a wake-up before the notification i
 
 static int service_endpoint; /* that programs call and that their faults go to */
 static int notification;     /* bound to the thread that serves */
-
-/* The request in hand. */
-struct request {
-	uint32_t application, place; /* of the process in its family */
-	struct message m;
-	const char *text; /* in the IPC buffer: gone with the next receive or capability-passing call */
-	size_t length;
-	bool answered;    /* or kept for later: no reply */
-	bool signalled;   /* the caller's process is interrupted when the caller has its answer */
-	uint32_t begins;  /* place of a child that begins when the caller has its answer; 0: none */
-};
 
 static int reply;
 
@@ -68,7 +58,7 @@ static bool take_text(struct request *r)
 }
 
 /* The caller is answered when `key` comes. */
-static int wait_for(struct request *r, enum wait_kind kind, uint32_t key)
+int request_keep(struct request *r, enum wait_kind kind, uint32_t key)
 {
 	int next = reply_take();
 	int error = next < 0 ? next : waiter_add(kind, key, r->application, reply);
@@ -91,7 +81,7 @@ static int write(struct request *r, enum manager_request label)
 {
 	int kept = writers_add(r->application, label, r->text, r->length);
 	if (kept > 0)
-		wait_for(r, WAIT_CONSOLE, r->application);
+		request_keep(r, WAIT_CONSOLE, r->application);
 	return kept < 0 ? kept : 0;
 }
 
@@ -112,7 +102,7 @@ static int request_barrier(struct request *r)
 		return -SKERRY_BAD_ARGUMENT;
 	if (number <= barrier_released())
 		return 0;
-	int error = wait_for(r, WAIT_BARRIER, (uint32_t)number);
+	int error = request_keep(r, WAIT_BARRIER, (uint32_t)number);
 	if (error)
 		return error;
 	life_arrived(r->application, (uint32_t)number);
@@ -131,14 +121,14 @@ static int request_await(struct request *r)
 	case FATE_GONE:
 		return -SKERRY_PEER_DOWN;
 	default:
-		return wait_for(r, WAIT_SERVING, (uint32_t)awaited);
+		return request_keep(r, WAIT_SERVING, (uint32_t)awaited);
 	}
 }
 
 static int request_sample(struct request *r)
 {
 	int error = sample_ask();
-	return error > 0 ? wait_for(r, WAIT_SAMPLE, 0) : error;
+	return error > 0 ? request_keep(r, WAIT_SAMPLE, 0) : error;
 }
 
 /* The record's words, as a message. */
@@ -172,8 +162,6 @@ static int change_rights(const struct request *r, struct message *answer)
 
 /* --- families --- */
 
-static uint32_t wait_key(uint32_t application, uint32_t place) { return application | place << BADGE_PLACE; }
-
 static int request_fork(struct request *r, struct message *answer)
 {
 	uint32_t pid;
@@ -196,12 +184,13 @@ static int request_wait(struct request *r, struct message *answer)
 		return -SKERRY_TRUNCATED;
 	if (r->m.word[0] > UINT32_MAX || r->m.word[2] > UINT32_MAX)
 		return -SKERRY_NOT_FOUND;
-	int error = family_reap(r->application, r->place, (uint32_t)r->m.word[0], (uint32_t)r->m.word[2], &ended);
+	const unsigned how = (unsigned)r->m.word[1];
+	int error = family_reap(r->application, r->place, (uint32_t)r->m.word[0], (uint32_t)r->m.word[2], how, &ended);
 	if (error)
 		return error;
 	const struct inbox *inbox = family_inbox(r->application, r->place);
-	if (!ended.pid && !r->m.word[1] && !(inbox && inbox->entry && inbox->count))
-		return wait_for(r, WAIT_CHILD, wait_key(r->application, r->place));
+	if (!ended.pid && !(how & ASK_NO_WAIT) && !(inbox && inbox->entry && inbox->count))
+		return request_keep(r, WAIT_CHILD, wait_key(r->application, r->place));
 	answer->word[0] = ended.pid;
 	answer->word[1] = ended.status;
 	answer->info = message_info(0, 0, 2);
@@ -212,7 +201,7 @@ static int request_wait(struct request *r, struct message *answer)
  * Has the process take its signals, wherever its first thread is. Its threads that wait for a child ask again. So does
  * the writer of a text, which the manager keeps: else the text would be written twice.
  */
-static void interrupt(uint32_t application, uint32_t place)
+void member_interrupt(uint32_t application, uint32_t place)
 {
 	const struct inbox *inbox = family_inbox(application, place);
 	if (!inbox || !inbox_is_due(inbox))
@@ -222,13 +211,13 @@ static void interrupt(uint32_t application, uint32_t place)
 	family_interrupt(application, place);
 }
 
-/* A child has ended, by itself or not: its parent's threads that wait look again. */
-static void child_ended(uint32_t application, int parent)
+/* A child has ended, stopped or gone on: its parent's threads that wait look again. */
+void child_changed(uint32_t application, int parent)
 {
 	if (parent < 0)
 		return;
 	waiters_wake(WAIT_CHILD, wait_key(application, (uint32_t)parent), 0);
-	interrupt(application, (uint32_t)parent);
+	member_interrupt(application, (uint32_t)parent);
 }
 
 /*
@@ -238,7 +227,7 @@ static void child_ended(uint32_t application, int parent)
 static void child_killed(struct request *r, int parent)
 {
 	if (parent != (int)r->place) {
-		child_ended(r->application, parent);
+		child_changed(r->application, parent);
 		return;
 	}
 	waiters_wake(WAIT_CHILD, wait_key(r->application, r->place), 0);
@@ -264,9 +253,10 @@ static int send_to(struct request *r, uint32_t to, uint32_t number)
 		return 0;
 	}
 	const struct sent_signal signal = { .number = number, .code = (int32_t)r->m.word[2], .value = r->m.word[3] };
+	member_clears(r->application, to, number);
 	int error = family_send(r->application, r->place, to, signal);
 	if (!error)
-		interrupt(r->application, to);
+		member_interrupt(r->application, to);
 	return error;
 }
 
@@ -304,6 +294,7 @@ static int request_signals(const struct request *r, struct message *answer)
 	inbox->entry = r->m.word[0];
 	inbox->size = r->m.word[1];
 	inbox->drops_children = r->m.word[2] & 1;
+	inbox->drops_stops = r->m.word[2] & 2;
 	answer->word[0] = inbox->count;
 	answer->info = message_info(0, 0, 1);
 	return 0;
@@ -353,7 +344,7 @@ static bool is_touch(uint32_t application, uint32_t place, const struct message 
 static void handle_fault(uint32_t application, uint32_t place, const struct message *m)
 {
 	if (place) {
-		child_ended(application, family_faulted(application, place, message_label(m->info), m->word[3],
+		child_changed(application, family_faulted(application, place, message_label(m->info), m->word[3],
 		                                        m->word[0]));
 		return;
 	}
@@ -367,7 +358,7 @@ static void request_end(struct request *r)
 {
 	r->answered = true;
 	if (r->place) {
-		child_ended(r->application, family_ended(r->application, r->place, (uint32_t)r->m.word[0]));
+		child_changed(r->application, family_ended(r->application, r->place, (uint32_t)r->m.word[0]));
 		return;
 	}
 	life_end(r->application);
@@ -397,7 +388,7 @@ static int request_exec(struct request *r)
 static bool may_child(uint64_t label)
 {
 	return label == MANAGER_WRITE || label == MANAGER_EXIT || label == MANAGER_RESULT || label == MANAGER_LOOKUP ||
-	       label == MANAGER_PROTECT || (label >= MANAGER_FORK && label <= MANAGER_EXEC);
+	       label == MANAGER_PROTECT || (label >= MANAGER_FORK && label <= MANAGER_ALARM);
 }
 
 static int request_handle(struct request *r, struct message *answer)
@@ -447,6 +438,10 @@ static int request_handle(struct request *r, struct message *answer)
 		return request_group(r, answer);
 	case MANAGER_EXEC:
 		return request_exec(r);
+	case MANAGER_STOP:
+		return request_stop(r);
+	case MANAGER_ALARM:
+		return request_alarm(r, answer);
 	case MANAGER_CONFIG:
 		return request_config(r, answer);
 	case MANAGER_SAMPLE:
@@ -496,7 +491,7 @@ static void message_serve(const struct message *m)
 	if (r.begins)
 		family_begin(r.application, r.begins);
 	if (r.signalled)
-		interrupt(r.application, r.place);
+		member_interrupt(r.application, r.place);
 }
 
 static void take_reply(void)
@@ -532,6 +527,8 @@ static bool serve_peers(void)
 static bool serve_wake_up(uint64_t bits)
 {
 	bool more = serve_peers();
+	if (bits & WAKE_ALARM)
+		alarms_tick();
 	if (bits & WAKE_CHANNEL && watch_words_are_said())
 		timer_hurry();
 	if (bits & (WAKE_TIMER | WAKE_OUTPUT))

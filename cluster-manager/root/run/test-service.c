@@ -72,6 +72,7 @@ static int never_returns(void) { return -SKERRY_DELETED; }
 #include "waiters.c"
 #include "life.c"
 #include "service.c"
+#include "family-requests.c"
 
 static bool words; /* of a kernel that panics */
 static unsigned hurried;
@@ -173,6 +174,44 @@ int family_fork(uint32_t application, uint32_t place, const struct fork_start *s
 	*pid = CHILD_PID;
 	return start->rip == 1 && start->rsp == 2 && start->fs_base == 3 ? CHILD : -SKERRY_BAD_ARGUMENT;
 }
+static uint32_t stopped_by; /* that has stopped CHILD; 0: it runs */
+int family_may_stop(uint32_t application, uint32_t place, uint32_t number)
+{
+	return (void)application, place != CHILD ? -SKERRY_NO_RIGHTS : number == 19 ? 0 : -SKERRY_BAD_ARGUMENT;
+}
+void family_stop(uint32_t application, uint32_t place, uint32_t number)
+{
+	(void)application, (void)place, stopped_by = number;
+}
+bool family_clears(uint32_t application, uint32_t to, uint32_t number)
+{
+	(void)application;
+	const bool goes_on = to == CHILD && number == 18 && stopped_by;
+	stopped_by = goes_on ? 0 : stopped_by;
+	return goes_on;
+}
+static unsigned told;
+int family_tell(uint32_t application, uint32_t place) { return (void)application, (void)place, told++, 0; }
+static uint64_t alarm_of_child, woken_at;
+int family_alarm(uint32_t application, uint32_t place, struct alarm next, struct alarm *before)
+{
+	(void)application;
+	if (place != CHILD)
+		return -SKERRY_NOT_FOUND;
+	*before = (struct alarm){ alarm_of_child, 0 };
+	alarm_of_child = next.at;
+	return 0;
+}
+uint32_t family_alarms(uint32_t application, uint64_t now)
+{
+	if (application != HOSTILE || !alarm_of_child || now < alarm_of_child)
+		return 0;
+	alarm_of_child = 0;
+	inbox_put(&inbox[CHILD], &(struct sent_signal){ .number = 14 });
+	return 1u << CHILD;
+}
+uint64_t family_next_alarm(void) { return alarm_of_child; }
+void timer_alarm(uint64_t at) { woken_at = at; }
 static unsigned begun, answers_before_it;
 void family_begin(uint32_t application, uint32_t place)
 {
@@ -201,9 +240,9 @@ int family_faulted(uint32_t application, uint32_t place, uint64_t fault, uint64_
 	(void)vector, (void)rip;
 	return family_ended(application, place, fault == FAULT_PAGE ? 11 : 0);
 }
-int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, struct ended *ended)
+int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, unsigned how, struct ended *ended)
 {
-	(void)application, (void)group;
+	(void)application, (void)group, (void)how;
 	*ended = (struct ended){ child_pid, child_status };
 	child_pid = 0;
 	return place || (pid && pid != CHILD_PID) ? -SKERRY_NOT_FOUND : 0;
@@ -527,6 +566,39 @@ static void executes(void)
 	CHECK(last_answer == SKERRY_TRUNCATED);
 }
 
+/* One that stops has its answer when it is sent SIGCONT; its parent, which waits, asks again each time. */
+static void stops_and_alarms(void)
+{
+	memset(inbox, 0, sizeof(inbox));
+	child_pid = 0;
+	told = 0;
+	unsigned before = answers;
+	family_request(0, MANAGER_STOP, 19, 0, 0);
+	CHECK(answers == before + 1 && last_answer == SKERRY_NO_RIGHTS);
+	family_request(CHILD, MANAGER_STOP, 9, 0, 0);
+	CHECK(answers == before + 2 && last_answer == SKERRY_BAD_ARGUMENT && !told);
+	family_request(CHILD, MANAGER_STOP, (1ull << 32) + 19, 0, 0);
+	CHECK(answers == before + 3 && last_answer == SKERRY_BAD_ARGUMENT);
+	family_request(0, MANAGER_WAIT, CHILD_PID, ASK_STOPPED, 0);
+	family_request(CHILD, MANAGER_STOP, 19, 0, 0);
+	CHECK(answers == before + 4 && stopped_by == 19 && told == 1); /* the parent has its answer */
+	family_request(0, MANAGER_KILL, CHILD_PID, 10, 0);
+	CHECK(answers == before + 5 && stopped_by == 19);
+	family_request(0, MANAGER_KILL, CHILD_PID, 18, 0);
+	CHECK(answers == before + 7 && last_answer == 0 && !stopped_by && told == 2);
+	family_request(0, MANAGER_ALARM, 5, 0, 0);
+	CHECK(last_answer == SKERRY_NOT_FOUND);
+	memset(inbox, 0, sizeof(inbox));
+	inbox[CHILD].entry = 0x400000;
+	family_request(CHILD, MANAGER_ALARM, 7, 0, 0);
+	CHECK(last_answer == 0 && last_word[0] == 0 && woken_at == 7);
+	before = interrupts;
+	serve_wake_up(WAKE_TIMER);
+	CHECK(interrupts == before && alarm_of_child == 7);
+	serve_wake_up(WAKE_ALARM);
+	CHECK(interrupts == before + 1 && inbox[CHILD].signal[0].number == 14 && !woken_at);
+}
+
 /* Four words of a driver reach its device, fewer do not. */
 static void configuration(void)
 {
@@ -566,6 +638,7 @@ int main(void)
 	signals();
 	killer();
 	executes();
+	stops_and_alarms();
 	configuration();
 	return failures != 0;
 }

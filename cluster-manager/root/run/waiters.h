@@ -11,7 +11,7 @@
 
 enum { WAITERS_EACH = 8 };
 
-enum wait_kind { WAIT_NOTHING, WAIT_BARRIER, WAIT_SERVING, WAIT_SAMPLE, WAIT_CONSOLE, WAIT_CHILD };
+enum wait_kind { WAIT_NOTHING, WAIT_BARRIER, WAIT_SERVING, WAIT_SAMPLE, WAIT_CONSOLE, WAIT_CHILD, WAIT_STOPPED };
 
 /* Makes what reply_holds() needs; panics where that fails. Called once, before the others. */
 void waiters_init(void);
@@ -29,7 +29,7 @@ uint64_t waiters_woken(void);
 
 /*
  * `reply` holds a caller of `application` until `key` comes: a barrier's number, an application's index, 0 of samples,
- * the application itself of WAIT_CONSOLE, and with it its process's place of WAIT_CHILD.
+ * the application itself of WAIT_CONSOLE, and with it its process's place of WAIT_CHILD and WAIT_STOPPED.
  * NO_RESOURCE: WAITERS_EACH threads of the application wait already.
  */
 int waiter_add(enum wait_kind kind, uint32_t key, uint32_t application, int reply);

@@ -233,6 +233,7 @@ _Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNOD
  * or an error of errors.h.
  */
 enum { MANAGER_BYTES = 8 * 119, PROCESS_SIGNALS = 48 };
+enum { ASK_NO_WAIT = 1, ASK_STOPPED = 2, ASK_CONTINUED = 4, ASK_NOT_ENDED = 8 };
 enum manager_group { GROUP_GET, GROUP_SET, GROUP_SESSION };
 enum manager_request {
 	MANAGER_WRITE = 1, /* text for the console; the manager prefixes lines with the program's name */
@@ -268,9 +269,10 @@ enum manager_request {
 	 * threads nor what the parent made in its CNode. r0 its pid. NOT_FOUND: the map gives the program one process;
 	 * BUSY: it has as many as it may have; NO_MEMORY, NO_RESOURCE: the cluster has no room for one more.
 	 *
-	 * WAIT: m0 pid of a child, or 0: any; m1 1: do not wait; m2 process group, or 0: any. r0 pid of one that has
-	 * ended, which is forgotten then, r1 its status as wait() has it; r0 0: none has ended, or one has meanwhile,
-	 * or a signal has come: ask again. NOT_FOUND: there is no such child.
+	 * WAIT: m0 pid of a child, or 0: any; m1 bits: ASK_NO_WAIT; ASK_STOPPED, ASK_CONTINUED: children that have
+	 * stopped or gone on, too; ASK_NOT_ENDED: none that have ended; m2 process group, or 0: any. r0 pid
+	 * of one that has, which is forgotten then, r1 its status as wait() has it; r0 0: none has, or one has
+	 * meanwhile, or a signal has come: ask again. NOT_FOUND: there is no such child.
 	 *
 	 * KILL: m0 target, as kill() has it: a pid, 0, a process group negated, or -1, for which the first process is
 	 * left out; m1 signal, 0 to 64, of which 0 only asks; m2 si_code, m3 si_value. r0 1: the caller is one of
@@ -281,8 +283,8 @@ enum manager_request {
 	 * SIGNALS: m0 entry, m1 its bytes: when a signal comes, the first thread goes on at the entry, with all
 	 * registers but rip as they were, which is in process_touched.resume; not again before SIGNAL has said that
 	 * no more are there. In the entry's first m1 bytes it is left alone. What it waited in is done again when it
-	 * goes on at `resume`. m2 1: children leave no status. r0 how many signals are there. A child begins without
-	 * an entry.
+	 * goes on at `resume`. m2 bit 0: children leave no status; bit 1: no SIGCHLD when they stop. r0 how many
+	 * signals are there. A child begins without an entry.
 	 *
 	 * SIGNAL: r0 number of the next signal, 0: none; r1 si_code, r2 the sender's pid, r3 si_value; of SIGCHLD the
 	 * child's, with si_status.
@@ -299,6 +301,13 @@ enum manager_request {
 	 *
 	 * GROUP: m0 enum manager_group, m1 pid or 0 for the caller, m2 process group. r0 process group, r1 session.
 	 * NOT_FOUND, NO_RIGHTS, BAD_ARGUMENT: ESRCH, EPERM, EINVAL of setpgid() and the like.
+	 *
+	 * STOP: m0 SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU, whose action stops the caller's process; answered when SIGCONT
+	 * is sent to it. Until then nobody interrupts it. NO_RIGHTS: it goes on (SIGCONT has come, or its process group
+	 * is orphaned, which SIGSTOP alone stops); BAD_ARGUMENT: another signal.
+	 *
+	 * ALARM: m0 TSC at which it is sent SIGALRM, 0: not; m1 cycles after which it is again, 0: not. r0 cycles that
+	 * were left of the one before, 0: none; r1 its m1. NOT_FOUND: the map gives the program one process.
 	 */
 	MANAGER_FORK,
 	MANAGER_WAIT,
@@ -307,6 +316,8 @@ enum manager_request {
 	MANAGER_SIGNAL,
 	MANAGER_GROUP,
 	MANAGER_EXEC,
+	MANAGER_STOP,
+	MANAGER_ALARM,
 	MANAGER_CONFIG,    /* a driver: m0 offset in its device's PCI configuration space, a multiple of m1 below 256;
 	                    * m1 size, 1, 2 or 4; m2 0: read, r0 what was there; 1: write m3. The manager alone uses
 	                    * the I/O ports for that: they are a pair, for all drivers. NOT_FOUND: no driver;
