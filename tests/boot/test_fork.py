@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.deployment import Program, file_tree
 from deploy.deployment.file_tree import Mapped
 from deploy.deployment.volumes import Folder
 from deploy.machine import monitor, qemu
 from deploy.machine.run import Run
 from tests.boot.machine import deployment, machine
-from topology.machines.machine import default_memory
+from topology.machines.machine import Shape, default_memory
 from topology.units import MIB
 
 PROGRAMS = BUILD / "tests/programs"
@@ -205,3 +206,20 @@ def test_stops_and_alarms() -> None:
         printed = lines(run, 1)
     assert printed == said
     assert [event["status"] for event in run.events.of("exit")] == [0]
+
+
+@pytest.mark.limit(400)
+def test_a_thousand_forks() -> None:
+    """a thousand forks of 64 MiB, one after another, leave memory and slots as one does, to the byte"""
+    heap = 96 * MIB
+    shape = Shape(2, 2, 2 * (default_memory(2) + 4 * heap))
+    programs = (forking(1, "often", "1", heap=heap), forking(3, "often", "1000", heap=heap))
+    with machine(deployment(network=False, programs=programs, shape=shape), patience=Patience(200.0)) as run:
+        run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "each end")
+        monitor.human(run.command.monitor, monitor.POWER_BUTTON)
+        run.wait_for(lambda: not run.running, "the machine is off")
+        printed = {cpu: lines(run, cpu) for cpu in (1, 3)}
+    assert printed == {1: ["forks that were right: 1"], 3: ["forks that were right: 1000"]}
+    memory = {event["cluster"]: event for event in run.events.of("memory")}
+    used = {cluster: event["total"] - event["free"] for cluster, event in memory.items()}
+    assert used[0] == used[1] and abs(memory[0]["slots"] - memory[1]["slots"]) < PROCESSES * 16

@@ -444,6 +444,29 @@ static void large(size_t size)
 	free(words);
 }
 
+/* Forks so often with 64 MiB, of which parent and child write a part each time. */
+static void often(int times)
+{
+	enum { SIZE = 64 << 20, STEP = 2 << 20 };
+	char *memory = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int right = 0;
+
+	for (size_t at = 0; at < SIZE; at += STEP)
+		memory[at] = 1;
+	for (int i = 0; i < times; i++) {
+		int status;
+		char *own = memory + (size_t)(i % (SIZE / STEP)) * STEP;
+		const pid_t pid = fork();
+
+		if (pid == 0) {
+			own[1] = 2;
+			_exit(own[0] == 1 && own[1] == 2 ? 0 : 1);
+		}
+		right += pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 && own[1] == 0;
+	}
+	printf("forks that were right: %d\n", right);
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, 0, _IOLBF, 0);
@@ -451,6 +474,10 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "room")) {
 		full(3);
 		large((size_t)atoi(argv[2]) << 20);
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], "often")) {
+		often(atoi(argv[2]));
 		return 0;
 	}
 	if (argc == 3 && !strcmp(argv[1], "full"))
