@@ -155,7 +155,7 @@ def test_during_forming(tmp_path: Path, after: float) -> None:
 
 WITHIN = {"LD_PRELOAD": str(BUILD / "tests/programs/within.so")}  # for redis-cli, which learns addresses in the machine
 NODE_TIMEOUT = 60_000  # ms: Redis fails over by itself in no test but those under another one
-SHORT_TIMEOUT = 3000   # ms: a shard is handed over again after four of them
+SHORT_TIMEOUT = 15_000  # ms: a shard is handed over again after four of them
 
 
 class Machine:

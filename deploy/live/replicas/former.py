@@ -19,7 +19,7 @@ from deploy.live.replicas.steps import HAND_OVER, TAKEOVER, Step, Verdict, next_
 from deploy.live.replicas.view import Endpoint, View, view_of
 from topology.errors import InputError
 
-ANSWER = 2.0    # seconds for all answers of an instance; one that is silent for longer is asked again in the next round
+ANSWER = 10.0   # seconds for all answers of an instance; the next round asks one that is silent for longer again
 BETWEEN = 0.1   # seconds between rounds while something is to be done
 IDLE = 2.0      # seconds between rounds while all is whole
 PATIENCE = 60.0  # seconds in which something must change
