@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
-from deploy.live.replicas import steps as steps_module
-from deploy.live.replicas.steps import HAND_OVER, TAKEOVER, Verdict, next_steps
+from deploy.base.errors import Failure
+from deploy.live.replicas import former as former_module, steps as steps_module
+from deploy.live.replicas.former import Former, Talk
+from deploy.live.replicas.steps import HAND_OVER, TAKEOVER, Step, Verdict, next_steps
 from deploy.live.replicas.view import Endpoint, Node, View, parse_nodes, ranges, view_of
 from tests.unit.deploy.cluster_world import TwoMastersError, World, domain_of, endpoints_of
 from topology.errors import InputError
@@ -306,3 +310,40 @@ def test_synchronised() -> None:
     assert not view_of("", text, "", down).has_data and view_of("", text, "", down + "db0:keys=1").has_data
     assert view_of("", text, "", down, {myself: master}).has_data
     assert not view_of("", text, "", down, {myself: myself}).has_data
+
+
+# ---- What it does with them ----
+
+def test_a_hand_over_is_not_tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """whether it was refused or not; another shard's is, and so are other steps"""
+    now = 1000.0
+    monkeypatch.setattr(former_module.time, "monotonic", lambda: now)
+    former = Former([ONE, TWO], node_timeout=2.0)
+    asked: list[tuple[str, ...]] = []
+
+    async def ask(talk: Talk, *commands: tuple[str, ...]) -> list[str]:
+        asked.extend(commands)
+        raise ConnectionError
+
+    monkeypatch.setattr(Talk, "ask", ask)
+    step = Step(ONE, HAND_OVER, "")
+    assert former._is_due(step)
+    asyncio.run(former._take(step))
+    assert asked == [HAND_OVER] and not former._is_due(step) and not former._is_due(Step(TWO, HAND_OVER, ""))
+    assert former._is_due(Step(replace(ONE, shard=1), HAND_OVER, "")) and former._is_due(Step(ONE, TAKEOVER, ""))
+    now += 8.9
+    assert not former._is_due(step)
+    now += 0.2
+    assert former._is_due(step) and not former.promotions
+
+
+def test_a_step_that_is_refused_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ends the former with an error that names it"""
+    former = Former([ONE, TWO])
+
+    async def round_(self: Former) -> Verdict:
+        return Verdict([Step(ONE, ("CLUSTER", "MEET", "10.0.2.1", "7001"), "redis@1 is new")])
+
+    monkeypatch.setattr(Former, "round", round_)
+    with pytest.raises(Failure, match="redis@0 does not do CLUSTER MEET: redis@1 is new"):
+        former.form(0.2)
