@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MEMBERS = 3, LINES = 60, LINE = 40, KILLS = 12, FILES = 240, WRITES = 300 };
+enum { MEMBERS = 3, LINES = 60, LINE = 40, KILLS = 8, FILES = 240, WRITES = 100 };
 
 static const char *result(int value) { return value ? strerror(errno) : "done"; }
 
