@@ -29,9 +29,7 @@ static void read_cpu(struct machine *m)
 {
 	uint32_t extended = cpuid(0x80000000, 0).eax, bits;
 
-	/* With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer. */
 	m->counted = is_tcg() && clock_counts_instructions();
-	m->x2apic = (cpuid(1, 0).ecx >> 21 & 1) && !m->counted;
 	bits = extended >= 0x80000008 ? cpuid(0x80000008, 0).eax & 0xff : 36;
 	m->address_limit = 1ul << (bits < ADDRESS_BITS_MAX ? bits : ADDRESS_BITS_MAX);
 	memory_reach(m->address_limit);
@@ -86,6 +84,19 @@ static void say_loaded(const struct cluster *c)
 	    c->info->module_count, c->info->channel_count, c->info->channel_count == 1 ? "" : "s");
 }
 
+/*
+ * With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer: a machine that counts has
+ * xAPIC as far as that has ids.
+ */
+static void choose_apic(struct machine *m)
+{
+	bool wanted = !m->counted;
+
+	for (uint32_t i = 0; i < m->cpu_count; i++)
+		wanted |= m->cpu[i].enabled && m->cpu[i].apic > 254;
+	m->x2apic = (cpuid(1, 0).ecx >> 21 & 1) && wanted;
+}
+
 static void read_options(const struct machine *m)
 {
 	struct error_message err;
@@ -109,6 +120,7 @@ void loader_main(uint32_t magic, const void *info)
 	memory_settle(&machine);
 	read_options(&machine);
 	acpi_read(&machine);
+	choose_apic(&machine);
 	console_choose();
 	print("%u cores, %lu MiB of RAM, %u modules, %s", machine.cpu_count, ranges_total(&machine.ram) >> 20,
 	    machine.module_count, machine.x2apic ? "x2APIC" : "xAPIC");
