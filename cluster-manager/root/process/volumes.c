@@ -29,7 +29,7 @@ static int port_make(struct file_port_state *p)
 	const int head = frames < 0 ? frames : slots_copy(frames, 1);
 	const int answer = head < 0 ? head : memory_object(OBJECT_NOTIFICATION, 0);
 	if (answer >= 0)
-		*p = (struct file_port_state){ frames, head, answer };
+		*p = (struct file_port_state){ .frames = frames, .head = head, .answer = answer };
 	return answer < 0 ? answer : 0;
 }
 
