@@ -17,6 +17,13 @@ int memory_frames(enum skerry_object type, uint32_t count)
 	return count > FRAMES_MOST ? -SKERRY_NO_MEMORY : 7;
 }
 
+/* elf_tables() is for images that have been read. */
+int memory_object(enum skerry_object type, unsigned size_bits)
+{
+	(void)type, (void)size_bits;
+	return -SKERRY_NO_MEMORY;
+}
+
 int slots_copy(int first, uint32_t count)
 {
 	(void)count;
