@@ -103,10 +103,17 @@ static bool is_asked(unsigned volume)
 	return last_asked(volume) && file_port_asked(port_of(volume)) == last_asked(volume);
 }
 
+/* The process that asked may have ended before it could ring: the server is rung again. */
 void volume_settle(unsigned volume)
 {
-	if (is_asked(volume))
-		wait_for_answer(volume, last_asked(volume));
+	const struct file_port *port = port_of(volume);
+	const uint64_t number = last_asked(volume);
+
+	if (!is_asked(volume) || file_port_is_answered(port, number) ||
+	    atomic_load_explicit(&port->gone, memory_order_acquire))
+		return;
+	platform_volume_ask(volume - 1);
+	wait_for_answer(volume, number);
 }
 
 bool volume_last_answer(unsigned volume, struct file_answer *answer)
