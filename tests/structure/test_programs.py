@@ -23,7 +23,7 @@ PACKAGES = {
     "xmllint": "libxml2-utils", "xorriso": "xorriso", "git": "git", "mformat": "mtools", "ip": "iproute2",
 }  # fmt: skip
 IN_EVERY_DEBIAN = {
-    "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "prlimit", "setarch", "setpriv",
+    "apt-cache", "apt-get", "bash", "dash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "prlimit", "setarch", "setpriv",
     "sh", "sleep", "tar", "tee", "true", "umount", "unshare",
 }  # fmt: skip
 OPTIONAL = {"sudo", "chromium", "man"}  # their callers do without, and say what would be needed
