@@ -88,7 +88,7 @@ def test_profile_start(tmp_path: Path) -> None:
     # half of the promised 20 million; the rest grows on a busy host: while it takes its time to ask, Redis's timers run
     assert sum(count for (program, _), count in counted.items() if program == "loader") < 3.6e6
     assert counted["kernel-clh", "invoke_untyped"] + counted["kernel-clh", "boot_memory_take"] < 5.8e6
-    for program, function in (("loader", "clock_calibrate"), ("root", "vspace_map"),
+    for program, function in (("loader", "clock_calibrate"), ("root", "slots_mark"),
                               ("redis-server", "createSharedObjects")):
         assert counted[program, function] > 1000
     assert ("redis-server", "pingCommand") not in counted

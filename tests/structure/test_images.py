@@ -16,8 +16,9 @@ from deploy.deployment import engines, modules
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_STACK = 1, 2, 3, 0x6474E551
 PF_X, PF_W = 1, 2
 KERNELS = [modules.module_path(f"kernel-{lock}{stat}") for lock in modules.REGIMES for stat in ("", "+stat")]
-PROGRAMS = [path for name in modules.PROGRAMS  # Valkey is built on demand
-            if (path := modules.module_path(name)).exists() or engines.PROGRAMS.get(name) != engines.ENGINES["valkey"]]
+ON_DEMAND = {"pingpong-many", *(name for name, engine in engines.PROGRAMS.items() if engine.name == "valkey")}
+PROGRAMS = [path for name in modules.PROGRAMS
+            if (path := modules.module_path(name)).exists() or name not in ON_DEMAND]
 VECTOR = re.compile(r"%[xyz]mm\d|%mm\d|%st\b")
 
 
