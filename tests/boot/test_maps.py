@@ -163,7 +163,7 @@ def test_cut_map(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def crowded(count: int) -> Plan:
     """So many applications, the last of them Redis; those before it await one that never says that it serves."""
-    what = plan(with_redis())
+    what = plan(with_redis(shape=Shape(2, 2, 2 * GIB)))
     few = what.cluster_map.applications
     more = [Application(0x100 + i, "waits", "redis-server", i % 4, 2 * MIB, awaits=["switch@0"])
             for i in range(count - len(few))]

@@ -127,7 +127,7 @@ def test_plot(tmp_path: Path) -> None:
 BAD = [
     (["--cores", "0"], "--cores"),
     (["--cores", "4..2"], "--cores"),
-    (["--cores", "1..61"], "--cores"),
+    (["--cores", "1..1025"], "--cores"),
     (["--cores", "two"], "'two'"),
     (["--delays", "0"], "--delays"),
     (["--delays", "500,x"], "'x'"),

@@ -242,8 +242,6 @@ IRREGULAR = {
     "Cascade Lake, two nodes a socket, persistent memory",
     # nodes without memory
     *("Threadripper 2990WX", "EPYC 7601, one channel filled", "EPYC 7251, memory in two of eight nodes"),
-    # larger than a shape may be
-    *("EPYC 9654", "EPYC 9654, four nodes a socket", "Granite Rapids 6972P, three nodes a socket"),
     *("Alder Lake i9-12900K", "Meteor Lake, two cores without L3"),
     *("Haswell, three cores offline", "Haswell, a socket offline", "Sandy Bridge, sockets of 8 and 4 cores"),
     *("EPYC 7451, a container", "Skylake, one thread allowed"),
