@@ -60,13 +60,9 @@ static void serve_flushes(struct cpu *cpu)
 		serve_askers(cpu, (uint32_t)__builtin_ctzll(words));
 }
 
-void remote_serve(struct cpu *cpu)
+/* Apart from the look, which a waiting core makes again and again: that has no registers to save. */
+static __attribute__((noinline)) void serve_group(struct cpu *cpu, struct core_group *group)
 {
-	if (kernel_has_readers())
-		serve_flushes(cpu);
-	struct core_group *group = cpu->own.group;
-	if (!core_group_asks(group, cpu->own.member))
-		return;
 	const uint32_t request = group->request;
 	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_FLUSH_KERNEL);
 	if (request == REQUEST_DESCHEDULE)
@@ -78,6 +74,14 @@ void remote_serve(struct cpu *cpu)
 	else
 		flush_here(cpu, group->spaces, request);
 	atomic_fetch_and_explicit(&group->asked, ~cpu->own.member, memory_order_release);
+}
+
+void remote_serve(struct cpu *cpu)
+{
+	if (kernel_has_readers())
+		serve_flushes(cpu);
+	if (core_group_asks(cpu->own.group, cpu->own.member))
+		serve_group(cpu, cpu->own.group);
 }
 
 /* Serves a request of this core's own. */
@@ -135,12 +139,15 @@ void remote_request(struct cpu *cpu, const struct core_set *cores, unsigned requ
 		return;
 	kernel_irrevocable(cpu);
 	core_set_remove(&others, cpu->own.index);
-	ask_all(kernel, &others, request, spaces);
-	if (core_set_any(&others, words))
+	const bool asks = core_set_any(&others, words);
+	if (asks) {
+		ask_all(kernel, &others, request, spaces);
 		arch_interrupt_cores(cpu, &others);
+	}
 	if (core_set_has(cores, cpu->own.index))
 		serve_own(cpu, request, spaces);
-	await_all(kernel, &others);
+	if (asks)
+		await_all(kernel, &others);
 }
 
 void remote_request_core(struct cpu *cpu, uint32_t core, unsigned request, const struct tlb_spaces *spaces)
