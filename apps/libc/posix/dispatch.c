@@ -45,7 +45,7 @@ static void layer_start(void)
 	clock_start();
 	memory_start();
 	malloc_start();
-	user_start();
+	user_start(platform_info());
 #ifdef LAYER_FAMILY
 	family_depth++; /* signals of other processes wait until the first call has ended */
 	const bool inherited = birth_begin();
@@ -57,10 +57,7 @@ static void layer_start(void)
 		descriptor_open(console_file(fd ? 1 /* O_WRONLY */ : 0), fd);
 }
 
-static bool started, calls_plain;
-
-/* Each call looks for signals from now on. */
-void calls_look(void) { calls_plain = false; }
+static bool started;
 
 static inline long call(long number, const long *args)
 {

@@ -23,7 +23,8 @@
 enum { STACK_PAGES = 4 };
 static const uint64_t AGAIN = 1000000; /* nanoseconds */
 
-bool signals_interrupt;
+bool signals_interrupt, calls_plain;
+uint64_t (*interrupts_timers)(void);
 static struct thread *helper;
 static char *stack;
 static struct {
@@ -128,7 +129,7 @@ static int help(void *unused)
 {
 	layer_lock();
 	for (;;) {
-		uint64_t deadline = timers_run();
+		uint64_t deadline = interrupts_timers ? interrupts_timers() : 0;
 
 		if (interrupt_all()) {
 			const uint64_t again = deadline_after(AGAIN);
@@ -155,7 +156,7 @@ long interrupts_start(void)
 	signal_state_of(helper)->blocked = ~0ull;
 	signals_interrupt = true;
 	cancel_offset = 0;
-	calls_look();
+	calls_plain = false;
 	return 0;
 }
 

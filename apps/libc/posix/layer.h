@@ -265,7 +265,8 @@ struct file *console_file(uint32_t flags);
 void console_write(const char *text, size_t size);
 
 /* user.c */
-void user_start(void);
+struct process_info;
+void user_start(const struct process_info *);
 
 /* Files whose readiness never changes. */
 enum { ALWAYS_READY = 0x5 }; /* EPOLLIN | EPOLLOUT */

@@ -121,16 +121,6 @@ long sys_rt_sigsuspend(const long *a)
 }
 long sys_pause(const long *a) { (void)a; return signal_suspend(0); }
 
-bool signal_is_due(const struct signal_state *s)
-{
-	const uint64_t set = signal_pending(s) & ~s->blocked;
-
-	for (int number = 1; number <= SIGNALS; number++)
-		if (set & SIGNAL_BIT(number) && !signal_is_ignored(number))
-			return true;
-	return false;
-}
-
 long sys_rt_sigtimedwait(const long *a)
 {
 	const struct timespec *timeout = (const struct timespec *)a[2];

@@ -63,6 +63,16 @@ bool signal_is_ignored(int number)
 	return signal_actions[number].handler == (void *)SIG_IGN;
 }
 
+bool signal_is_due(const struct signal_state *s)
+{
+	const uint64_t set = signal_pending(s) & ~s->blocked;
+
+	for (int number = 1; number <= SIGNALS; number++)
+		if (set & SIGNAL_BIT(number) && !signal_is_ignored(number))
+			return true;
+	return false;
+}
+
 /* Returns whether the signal stops the process if nobody blocks it. In a program of one process it ends it. */
 #ifdef LAYER_FAMILY
 #define STOPS (SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))

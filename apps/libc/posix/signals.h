@@ -56,12 +56,12 @@ unsigned signal_list(const struct signal_state *, struct pending_signal *list, u
 extern struct signal_action signal_actions[SIGNALS + 1];
 struct signal_state *signal_state_of(const struct thread *);
 bool signal_is_ignored(int number);
+/* Returns whether one is pending of which a handler runs, or that ends the program. */
+bool signal_is_due(const struct signal_state *);
 bool signal_is_on_alternate(const struct signal_state *, uintptr_t address);
 void signal_fill(siginfo_t *, const struct pending_signal *);
 /* All that the thread does not block; it blocks `after` afterwards if a handler has run, which is the answer. */
 bool signal_deliver(struct thread *, uint64_t after);
-/* Returns whether one is pending of which a handler runs, or that ends the program. */
-bool signal_is_due(const struct signal_state *);
 /* Sends one; 0 or an error. Handlers of the caller's run when it leaves (signal_leave()). */
 long signal_send(const struct pending_signal *);
 /* LAYER_FAMILY: keeps one from another process; one that stops the process does so. Returns whether it is kept. */
@@ -83,15 +83,15 @@ static inline void calls_leave(void) { signal_state_of(thread_self())->depth--; 
 long interrupts_start(void);   /* makes it: 0, or -EAGAIN: there is no place or no memory. With the lock. */
 void interrupts_look(void);    /* there may be something to do: an earlier deadline, or a signal */
 void interrupts_forked(void);  /* LAYER_FAMILY */
+/* timer.c's, once there are timers. Sends the signals of all that have expired. Returns when the next one may, by the
+ * TSC; 0: never. With the lock. */
+extern uint64_t (*interrupts_timers)(void);
+extern bool calls_plain; /* for dispatch.c: the layer has started, and calls need not be made by signal_call() */
 
-void calls_look(void); /* dispatch.c: each call is made by signal_call() from now on */
 /* restart.c: makes a system call, again where its end by a signal is to be made up for (SA_RESTART). */
 long signal_call(long number, const long *arguments, long (*call)(long, const long *));
 
 /* timer.c */
 enum { TIMERS = 32 }; /* of a program */
-/* Sends the signals of all timers that have expired. Returns when the next one may, by the TSC; 0: never. With the
- * lock. */
-uint64_t timers_run(void);
 void timers_forked(void);
 extern int timer_overruns[TIMERS]; /* of the signal of each that was taken last */

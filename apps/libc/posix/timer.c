@@ -93,7 +93,7 @@ static uint64_t run(struct timer *t)
 	return left / (cores ? cores : 1) > LEAST_CPU_TIME ? left / (cores ? cores : 1) : LEAST_CPU_TIME;
 }
 
-uint64_t timers_run(void)
+static uint64_t timers_run(void)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -133,6 +133,7 @@ long sys_timer_create(const long *a)
 		return -EINVAL;
 	if (made.notify == SIGEV_THREAD_ID && !target_of(&made))
 		return -EINVAL;
+	interrupts_timers = timers_run;
 	const long error = interrupts_start();
 	if (error)
 		return error;

@@ -18,9 +18,9 @@ struct identity {
 
 static struct identity user, group;
 
-void user_start(void)
+void user_start(const struct process_info *info)
 {
-	const int uid = (int)platform_info()->uid, gid = (int)platform_info()->gid;
+	const int uid = (int)info->uid, gid = (int)info->gid;
 
 	user = (struct identity){ uid, uid, uid };
 	group = (struct identity){ gid, gid, gid };

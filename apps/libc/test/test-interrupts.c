@@ -33,7 +33,7 @@ static uint64_t now = 1000000000, cpu_time, sleep_until;
 static int (*help)(void *);
 static jmp_buf slept;
 static unsigned diverted, interrupted; /* sets of threads */
-static int handled, signalled, looks;
+static int handled, signalled;
 static siginfo_t seen;
 
 struct thread *thread_self(void) { return current; }
@@ -51,7 +51,6 @@ void console_log(const char *format, ...) { (void)format; }
 void event_settle(void) { CHECK(layer_held); }
 void event_notify(void) {}
 int event_sleep(uint64_t deadline) { (void)deadline; return -EAGAIN; }
-void calls_look(void) { looks++; }
 _Noreturn long sys_exit_group(const long *a) { exit((int)a[0]); }
 
 void layer_lock(void)
@@ -193,8 +192,9 @@ static void delete(long timer)
 static void expirations(void)
 {
 	CHECK(!signals_interrupt && cancel_offset);
+	calls_plain = true;
 	const long timer = create(CLOCK_MONOTONIC, SIGEV_SIGNAL, SIGUSR1, 0);
-	CHECK(timer == 0 && signals_interrupt && !cancel_offset && looks == 1 && !signalled);
+	CHECK(timer == 0 && signals_interrupt && !cancel_offset && !calls_plain && !signalled);
 	install(SIGUSR1, 0);
 	CHECK(arm(timer, 100, 50, 0) == 0 && signalled == 1);
 	look();
