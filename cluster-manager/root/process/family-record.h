@@ -10,6 +10,7 @@
 #include "share.h"
 
 enum { FIRST_PID = 1 };
+enum { STATUS_STOPPED = 0x7f, STATUS_CONTINUED = 0xffff }; /* as wait() has them */
 
 /* ENDED: nobody has asked for its status. */
 enum member_life { MEMBER_FREE, MEMBER_RUNS, MEMBER_ENDED };

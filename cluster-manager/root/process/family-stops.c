@@ -7,7 +7,6 @@
 enum { ALARM = 14, CHILD = 17, CONTINUE = 18, STOP = 19, TERMINAL_STOP = 20, TERMINAL_INPUT = 21,
        TERMINAL_OUTPUT = 22 };
 enum { CODE_KERNEL = 0x80, CODE_STOPPED = 5, CODE_CONTINUED = 6 }; /* si_code */
-enum { STATUS_STOPPED = 0x7f, STATUS_CONTINUED = 0xffff };         /* as wait() has them */
 
 static inline uint64_t bit(uint32_t number) { return 1ull << (number - 1); }
 
@@ -87,15 +86,6 @@ int family_tell(uint32_t application, uint32_t place)
 			.number = CHILD, .sender = m->pid, .code = stopped ? CODE_STOPPED : CODE_CONTINUED,
 			.value = stopped ? stopped : CONTINUE });
 	return (int)(parent - f->member);
-}
-
-bool family_changed(struct member *m, unsigned how, uint32_t *status)
-{
-	if (!m->change || !(how & (m->change == STATUS_CONTINUED ? ASK_CONTINUED : ASK_STOPPED)))
-		return false;
-	*status = m->change;
-	m->change = 0;
-	return true;
 }
 
 /* --- alarms --- */

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct member;
-
 /* MANAGER_ALARM; TSC and cycles. at 0: none; each 0: once. */
 struct alarm {
 	uint64_t at, each;
@@ -29,8 +27,6 @@ bool family_clears(uint32_t application, uint32_t to, uint32_t number);
 /* The process has stopped, or goes on. Returns the place of its parent, which has SIGCHLD unless it wants none; -1: it
  * has no parent. */
 int family_tell(uint32_t application, uint32_t place);
-/* Returns whether `how` (ASK_*) asks for the change of a child, with its status, and forgets the change. */
-bool family_changed(struct member *m, unsigned how, uint32_t *status);
 
 /* Sets the alarm of the process at `place`; *before: what is left of the one before. Returns 0 or -SKERRY_NOT_FOUND. */
 int family_alarm(uint32_t application, uint32_t place, struct alarm next, struct alarm *before);

@@ -7,7 +7,6 @@
 #include "console.h"
 #include "exec.h"
 #include "family-record.h"
-#include "family-stops.h"
 #include "fault.h"
 #include "files.h"
 #include "fork-heap.h"
@@ -210,6 +209,16 @@ bool family_has_ended(uint32_t application, uint32_t place, uint32_t pid)
 	return false;
 }
 
+/* Returns whether `how` (ASK_*) asks for the change of a child, with its status, and forgets the change. */
+static bool take_change(struct member *m, unsigned how, uint32_t *status)
+{
+	if (!m->change || !(how & (m->change == STATUS_CONTINUED ? ASK_CONTINUED : ASK_STOPPED)))
+		return false;
+	*status = m->change;
+	m->change = 0;
+	return true;
+}
+
 int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t group, unsigned how, struct ended *ended)
 {
 	struct family *f = family[application];
@@ -226,7 +235,7 @@ int family_reap(uint32_t application, uint32_t place, uint32_t pid, uint32_t gro
 			m->life = MEMBER_FREE;
 			return 0;
 		}
-		if (m->life == MEMBER_RUNS && family_changed(m, how, &ended->status)) {
+		if (m->life == MEMBER_RUNS && take_change(m, how, &ended->status)) {
 			ended->pid = m->pid;
 			return 0;
 		}
