@@ -12,6 +12,7 @@
 static _Alignas(16) char stack[4096];
 static uint64_t quiet; /* notification that timer_hurry() signals; else the deadline ends the wait */
 static uint64_t wake, wake_alarm;
+/* Relaxed: each is all that is passed on, and the kernel's lock of `quiet` has the thread that wakes see it. */
 static _Atomic uint64_t alarm_at; /* TSC; 0: none */
 static _Atomic bool hurries;      /* the next tick is due */
 static _Atomic bool is_soon; /* the tick after the one under way comes after SOON_MS */
@@ -23,13 +24,13 @@ enum { SOON_MS = 1 };
 static void wait_for_tick(uint64_t tick)
 {
 	for (;;) {
-		uint64_t at = atomic_load_explicit(&alarm_at, memory_order_acquire);
+		uint64_t at = atomic_load_explicit(&alarm_at, memory_order_relaxed);
 		notification_wait(quiet, at && at < tick ? at : tick, NULL);
 		const uint64_t time = read_tsc();
-		if (at && time >= at && atomic_compare_exchange_strong_explicit(&alarm_at, &at, 0, memory_order_acq_rel,
+		if (at && time >= at && atomic_compare_exchange_strong_explicit(&alarm_at, &at, 0, memory_order_relaxed,
 		                                                               memory_order_relaxed))
 			notification_signal(wake_alarm);
-		if (atomic_exchange_explicit(&hurries, false, memory_order_acq_rel) || time >= tick)
+		if (atomic_exchange_explicit(&hurries, false, memory_order_relaxed) || time >= tick)
 			return;
 	}
 }
@@ -50,13 +51,13 @@ static void timer_main(void)
 
 void timer_hurry(void)
 {
-	atomic_store_explicit(&hurries, true, memory_order_release);
+	atomic_store_explicit(&hurries, true, memory_order_relaxed);
 	notification_signal(quiet);
 }
 
 void timer_alarm(uint64_t at)
 {
-	const uint64_t before = atomic_exchange_explicit(&alarm_at, at, memory_order_acq_rel);
+	const uint64_t before = atomic_exchange_explicit(&alarm_at, at, memory_order_relaxed);
 	if (at && (!before || at < before))
 		notification_signal(quiet);
 }
