@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests of processes that stop, go on, or want to be sent an alarm. */
+/* Requests of processes that stop, go on, or want to be sent an alarm; and their threads that look again. */
 #include <skerry/require.h>
 #include "family.h"
 #include "family-stops.h"
@@ -8,6 +8,29 @@
 #include "request.h"
 #include "root.h"
 #include "timer.h"
+
+/*
+ * Has the process take its signals, wherever its first thread is. Its threads that wait for a child ask again. So does
+ * the writer of a text, which the manager keeps: else the text would be written twice.
+ */
+void member_interrupt(uint32_t application, uint32_t place)
+{
+	const struct inbox *inbox = family_inbox(application, place);
+	if (!inbox || !inbox_is_due(inbox))
+		return;
+	waiters_wake(WAIT_CHILD, wait_key(application, place), 0);
+	waiters_wake(WAIT_CONSOLE, application, 0);
+	family_interrupt(application, place);
+}
+
+/* A child has ended, stopped or gone on: its parent's threads that wait look again. */
+void child_changed(uint32_t application, int parent)
+{
+	if (parent < 0)
+		return;
+	waiters_wake(WAIT_CHILD, wait_key(application, (uint32_t)parent), 0);
+	member_interrupt(application, (uint32_t)parent);
+}
 
 int request_stop(struct request *r)
 {

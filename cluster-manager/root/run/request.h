@@ -7,12 +7,14 @@
 #include <stdint.h>
 #include <skerry/message.h>
 #include <skerry/process.h>
+#include "root.h"
 #include "waiters.h"
 
 /* The request in hand. */
 struct request {
 	uint32_t application, place; /* of the process in its family */
 	struct message m;
+	int reply;        /* object that holds the caller; when the caller is kept, one that is free */
 	const char *text; /* in the IPC buffer: gone with the next receive or capability-passing call */
 	size_t length;
 	bool answered;    /* or kept for later: no reply */
@@ -22,14 +24,14 @@ struct request {
 
 static inline uint32_t wait_key(uint32_t application, uint32_t place) { return application | place << BADGE_PLACE; }
 
-/* The caller is answered when `key` comes (waiters.h). Returns 0 or an error. */
+/* waiters.c: the caller is answered when `key` comes. Returns 0 or an error. */
 int request_keep(struct request *r, enum wait_kind kind, uint32_t key);
+
+/* family-requests.c */
 /* Has the process take its signals, unless it is stopped. */
 void member_interrupt(uint32_t application, uint32_t place);
 /* A child of the process at `parent` (-1: of none) has ended, stopped or gone on. */
 void child_changed(uint32_t application, int parent);
-
-/* family-requests.c */
 int request_stop(struct request *r);
 int request_alarm(struct request *r, struct message *answer);
 /* This signal is about to be sent: a process that it lets go on does so. */

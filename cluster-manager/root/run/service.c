@@ -57,22 +57,6 @@ static bool take_text(struct request *r)
 	return true;
 }
 
-/* The caller is answered when `key` comes. */
-int request_keep(struct request *r, enum wait_kind kind, uint32_t key)
-{
-	int next = reply_take();
-	int error = next < 0 ? next : waiter_add(kind, key, r->application, reply);
-	if (error) {
-		if (next >= 0)
-			reply_put(next);
-		return error;
-	}
-	require(next > 0 && next != reply && !r->answered);
-	reply = next;
-	r->answered = true;
-	return 0;
-}
-
 /*
  * The writer is answered when its text has been passed on; at once if the text is
  * kept and there is no place to let the writer wait. WAITERS_EACH texts are kept at most.
@@ -195,29 +179,6 @@ static int request_wait(struct request *r, struct message *answer)
 	answer->word[1] = ended.status;
 	answer->info = message_info(0, 0, 2);
 	return 0;
-}
-
-/*
- * Has the process take its signals, wherever its first thread is. Its threads that wait for a child ask again. So does
- * the writer of a text, which the manager keeps: else the text would be written twice.
- */
-void member_interrupt(uint32_t application, uint32_t place)
-{
-	const struct inbox *inbox = family_inbox(application, place);
-	if (!inbox || !inbox_is_due(inbox))
-		return;
-	waiters_wake(WAIT_CHILD, wait_key(application, place), 0);
-	waiters_wake(WAIT_CONSOLE, application, 0);
-	family_interrupt(application, place);
-}
-
-/* A child has ended, stopped or gone on: its parent's threads that wait look again. */
-void child_changed(uint32_t application, int parent)
-{
-	if (parent < 0)
-		return;
-	waiters_wake(WAIT_CHILD, wait_key(application, (uint32_t)parent), 0);
-	member_interrupt(application, (uint32_t)parent);
 }
 
 /*
@@ -470,7 +431,7 @@ static void message_serve(const struct message *m)
 	const uint32_t number = m->badge & BADGE_PART, place = m->badge >> BADGE_PLACE & BADGE_PART;
 	if (number == 0 || number > map->application_count || !family_runs(number - 1, place))
 		return;
-	struct request r = { .application = number - 1, .place = place, .m = *m };
+	struct request r = { .application = number - 1, .place = place, .m = *m, .reply = reply };
 	struct message answer = { 0 };
 	if (m->badge & BADGE_FAULT && is_touch(r.application, place, m)) {
 		ipc_reply((uint64_t)reply, &answer);
@@ -483,6 +444,7 @@ static void message_serve(const struct message *m)
 	if (!reply_holds(reply))
 		return; /* sent, not called: the sender does not wait, so nothing is kept for an answer */
 	int error = request_handle(&r, &answer);
+	reply = r.reply;
 	if (r.answered)
 		return;
 	if (error)

@@ -2,6 +2,7 @@
 #include <skerry/require.h>
 #include "map.h"
 #include "memory.h"
+#include "request.h"
 #include "root.h"
 #include "waiters.h"
 
@@ -87,6 +88,21 @@ int waiter_add(enum wait_kind kind, uint32_t key, uint32_t application, int repl
 	if (!w)
 		return -SKERRY_NO_RESOURCE;
 	*w = (struct waiter){ kind, key, reply };
+	return 0;
+}
+
+int request_keep(struct request *r, enum wait_kind kind, uint32_t key)
+{
+	int next = reply_take();
+	int error = next < 0 ? next : waiter_add(kind, key, r->application, r->reply);
+	if (error) {
+		if (next >= 0)
+			reply_put(next);
+		return error;
+	}
+	require(next > 0 && next != r->reply && !r->answered);
+	r->reply = next;
+	r->answered = true;
 	return 0;
 }
 
