@@ -329,8 +329,6 @@ static void alarms(void)
 	struct itimerval timer = { .it_value.tv_usec = 1000000 };
 	struct timespec start, end;
 	sigset_t none;
-	char c;
-	int status;
 
 	sigemptyset(&none);
 	number("no alarm", alarm(100));
@@ -348,6 +346,14 @@ static void alarms(void)
 	number("it lasts a second", end.tv_sec * 1000 + end.tv_nsec / 1000000 >=
 	       start.tv_sec * 1000 + start.tv_nsec / 1000000 + 1000);
 	number("signals", caught);
+}
+
+static void intervals(void)
+{
+	struct itimerval timer;
+	char c;
+	int status;
+
 	if (pipe(ends))
 		return;
 	set(20, 20);
@@ -371,8 +377,14 @@ static void alarms(void)
 	caught = 0;
 	usleep(60000);
 	number("signals of one that is over", caught);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void alarms_of_others(void)
+{
 	signal(SIGALRM, SIG_DFL);
-	pid = fork();
+	pid_t pid = fork();
 	if (pid == 0) {
 		set(20, 0);
 		compute_for_ever();
@@ -391,8 +403,6 @@ static void alarms(void)
 	changed("behind its alarm", pid, WNOHANG);
 	kill(pid, SIGCONT);
 	changed("when it goes on", pid, 0);
-	close(ends[0]);
-	close(ends[1]);
 }
 
 int main(void)
@@ -404,5 +414,7 @@ int main(void)
 	waits();
 	groups();
 	alarms();
+	intervals();
+	alarms_of_others();
 	return 0;
 }
