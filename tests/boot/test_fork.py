@@ -212,7 +212,7 @@ def test_stops_and_alarms() -> None:
 def test_a_thousand_forks() -> None:
     """a thousand forks of 64 MiB, one after another, leave memory and slots as one does, to the byte"""
     heap = 96 * MIB
-    shape = Shape(3, 2, 2 * (default_memory(2) + 4 * heap))  # the first cluster is told of the power button, too
+    shape = Shape(3, 2, 2 * (default_memory(2) + 4 * heap))  # the first cluster has more to do
     programs = (forking(3, "often", "1", heap=heap), forking(5, "often", "1000", heap=heap))
     with machine(deployment(network=False, programs=programs, shape=shape), patience=Patience(200.0)) as run:
         run.wait_for(lambda: len(run.events.of("exit")) + len(run.events.of("fault")) == len(programs), "each end")
