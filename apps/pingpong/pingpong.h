@@ -11,8 +11,8 @@
 #include "bare.h"
 #include "shared.h"
 
-/* PINGPONG_CORES: of a cluster. The build makes the program twice: for FEW_CORES, whose figures are recorded and whose
- * blocks of memory are in one large page, and for as many as a kernel takes. */
+/* PINGPONG_CORES: of a cluster. The build makes the program twice: for FEW_CORES, with recorded figures and with blocks
+ * of memory in one large page; and for as many cores as a kernel takes. */
 enum { FEW_CORES = 60 };
 
 struct shared {

@@ -39,7 +39,7 @@ struct cap {
 		uint32_t guard_bits; /* CNode */
 		uint32_t references; /* in slot 0 of a CNode: capabilities to that CNode */
 		uint32_t page_low;   /* frame, page table */
-		/* untyped: 1 + the number of the 2 MiB frame whose beginning is in [used, zeroed); 0: zeroes are */
+		/* untyped: 1 + the number of the 2 MiB frame that [used, zeroed) is a copy of; 0: it is zeroes */
 		uint32_t copied;
 	};
 	uint64_t object; /* kernel address; of untypeds and frames the physical address */

@@ -245,7 +245,7 @@ static void a_large_copy_goes_on(void)
 	EXPECT(memcmp(memory_of(NEW), memory_of(F), LARGE), 0);
 }
 
-/* What is copied already is neither taken for zeroes nor for the copy of another frame. */
+/* A copy that has begun is taken neither for zeroes nor for the copy of another frame. */
 static void others_use_the_untyped_meanwhile(void)
 {
 	stop_in_a_copy();

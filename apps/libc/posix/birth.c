@@ -152,7 +152,7 @@ static const char *path_of(const struct ramfs_node *node, char path[PATH_MAX])
 	return path;
 }
 
-/* What a file is; false: it cannot be left to another program. *path: null unless it has one. */
+/* Describes a file in a record. Returns false if no other program can have it. *path: null unless it has one. */
 static bool describe(struct file *file, struct descriptor_record *r, char room[PATH_MAX], const char **path)
 {
 	struct ramfs_node *node = ramfs_node_of(file);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program leaves the one that it executes in its process (LAYER_FAMILY): a record in the heap, of which
- * AT_SKERRY_BIRTH of the auxiliary vector has the address: pid, working directory, descriptors, files in memory, and of
- * signals what is ignored, blocked and pending. The layer of the new program may be of another build, so the record has
- * a version, and it trusts no length of it.
+ * The record that a program leaves in the heap for the one that it executes (LAYER_FAMILY): pid, working directory,
+ * descriptors, files in memory, and ignored, blocked and pending signals. AT_SKERRY_BIRTH of the auxiliary vector has
+ * its address. The layer of the new program may be of another build: the record has a version, and the layer trusts no
+ * length in it.
  */
 #pragma once
 

@@ -159,7 +159,7 @@ static long set_close(int fd, bool close)
 
 static long get_close(int fd) { return closes[fd / 64] >> fd % 64 & 1 ? FD_CLOEXEC : 0; }
 
-/* Returns the flags of a call that has made one descriptor, of whose flags O_CLOEXEC is one; else 0. */
+/* Returns the flags of a call that makes one descriptor and may be given O_CLOEXEC; else 0. */
 static long flags_of(long number, const long *a)
 {
 	switch (number) {

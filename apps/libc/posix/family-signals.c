@@ -14,6 +14,7 @@
 #include <string.h>
 #include "family.h"
 #include "platform.h"
+#include "registers-kept.h"
 
 enum { ENTRY_SIZE = 32 /* bytes of take_signals(): beyond `resume`, before it asks for signals */ };
 
@@ -32,10 +33,7 @@ static void interrupted(void)
 	}
 }
 
-/*
- * Keeps all registers and the red zone of the code that it interrupts. The vector state is x87, SSE and AVX, all that
- * the kernel keeps for a thread, in 832 bytes; their header, at 512, must be zero (Intel SDM volume 1, 13.4).
- */
+/* Puts the address where the thread goes on behind the red zone of the code that it interrupts. */
 static __attribute__((naked, noinline)) void take_signals(void)
 {
 	__asm__ volatile("lea -128(%%rsp), %%rsp\n\t"
@@ -43,34 +41,11 @@ static __attribute__((naked, noinline)) void take_signals(void)
 	                 "movabs %0, %%rax\n\t"
 	                 "mov (%%rax), %%rax\n\t"
 	                 "xchg %%rax, (%%rsp)\n\t"
-	                 "pushfq\n\t"
-	                 "cld\n\t"
-	                 "push %%rax; push %%rbx; push %%rcx; push %%rdx; push %%rsi; push %%rdi; push %%rbp\n\t"
-	                 "push %%r8; push %%r9; push %%r10; push %%r11; push %%r12; push %%r13; push %%r14\n\t"
-	                 "push %%r15\n\t"
-	                 "mov %%rsp, %%rbx\n\t"
-	                 "sub $896, %%rsp\n\t"
-	                 "and $-64, %%rsp\n\t"
-	                 "xor %%eax, %%eax\n\t"
-	                 "mov %%rax, 512(%%rsp); mov %%rax, 520(%%rsp); mov %%rax, 528(%%rsp)\n\t"
-	                 "mov %%rax, 536(%%rsp); mov %%rax, 544(%%rsp); mov %%rax, 552(%%rsp)\n\t"
-	                 "mov %%rax, 560(%%rsp); mov %%rax, 568(%%rsp)\n\t"
-	                 "mov $7, %%eax\n\t"
-	                 "xor %%edx, %%edx\n\t"
-	                 "xsave64 (%%rsp)\n\t"
-	                 "call %P1\n\t"
-	                 "mov $7, %%eax\n\t"
-	                 "xor %%edx, %%edx\n\t"
-	                 "xrstor64 (%%rsp)\n\t"
-	                 "mov %%rbx, %%rsp\n\t"
-	                 "pop %%r15; pop %%r14; pop %%r13; pop %%r12; pop %%r11; pop %%r10; pop %%r9; pop %%r8\n\t"
-	                 "pop %%rbp; pop %%rdi; pop %%rsi; pop %%rdx; pop %%rcx; pop %%rbx; pop %%rax\n\t"
-	                 "popfq\n\t"
-	                 "ret $128"
+	                 REGISTERS_KEPT("call %P1")
 	                 : : "i"(PROCESS_TOUCHED_VADDR + offsetof(struct process_touched, resume)), "i"(interrupted));
 }
 
-/* Of the process. Its other threads stop wherever they are, and the caller in the manager, until SIGCONT comes. */
+/* Stops the process until SIGCONT comes: its other threads wherever they are, the caller in the manager. */
 void family_stop(int number)
 {
 	int error;

@@ -130,7 +130,7 @@ static void clear(size_t first, size_t count)
 			memset(page_address(page), 0, PAGE);
 }
 
-/* The heap is as another program has left it, whose record is in use. */
+/* Takes over the heap of the program before an exec, with that program's record in it. */
 static void inherit(const struct birth *b)
 {
 	const size_t first = ((uintptr_t)b - PROCESS_HEAP_VADDR) / PAGE;

@@ -179,8 +179,8 @@ static int thread_create(void *function, void *stack, int flags, void *argument,
 }
 
 #ifdef LAYER_FAMILY
-/* Of posix_spawn(), which lets no more than the child's function run there, and learns by a pipe that it has ended. Its
- * memory is a copy, so it needs no stack of its own. */
+/* Forks for posix_spawn(): the child runs the function and nothing else, and a pipe tells the parent of its end. The
+ * child's memory is a copy, so it needs no stack of its own. */
 static int spawn(int (*function)(void *), void *argument)
 {
 	const long pid = skerry_syscall(SYS_fork, 0, 0, 0, 0, 0, 0);

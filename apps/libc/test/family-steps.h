@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In front of files of the layer: a process may end before each access to what it shares with others. */
+/* In front of what processes share: a process may end before each access to what it shares with others. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands around the layer's form for several cores where ThreadSanitizer watches it: threads are the C library's,
- * whose ends and beginnings it knows; notifications are those of platform-host.c. No network, no signals, no files but
- * pipes, eventfds and epoll.
+ * The platform of the layer's form for several cores under ThreadSanitizer: threads are the C library's, so that the
+ * sanitizer knows when they begin and end; notifications are those of platform-host.c. There are pipes, eventfds and
+ * epoll; no network, no signals and no other files.
  */
 #include "races.h"
 #include <errno.h>

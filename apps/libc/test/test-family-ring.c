@@ -5,14 +5,14 @@
  * end of what the process wrote, and all rings again when nobody has one.
  */
 #include <setjmp.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include "family-steps.h"
 
 static jmp_buf ended;
 static unsigned steps, ends_at; /* 0: it does not */
 
-static void step(void)
+void step(void)
 {
 	if (++steps == ends_at)
 		longjmp(ended, 1);
@@ -27,20 +27,6 @@ static void copy(char *to, const char *from, size_t size)
 	}
 }
 
-#undef atomic_load
-#undef atomic_store
-#undef atomic_exchange
-#undef atomic_fetch_or
-#undef atomic_fetch_and
-#undef atomic_compare_exchange_strong
-#define SEQUENTIAL memory_order_seq_cst
-#define atomic_load(at) (step(), atomic_load_explicit(at, SEQUENTIAL))
-#define atomic_store(at, value) (step(), atomic_store_explicit(at, value, SEQUENTIAL))
-#define atomic_exchange(at, value) (step(), atomic_exchange_explicit(at, value, SEQUENTIAL))
-#define atomic_fetch_or(at, bits) (step(), atomic_fetch_or_explicit(at, bits, SEQUENTIAL))
-#define atomic_fetch_and(at, bits) (step(), atomic_fetch_and_explicit(at, bits, SEQUENTIAL))
-#define atomic_compare_exchange_strong(at, old, new) \
-	(step(), atomic_compare_exchange_strong_explicit(at, old, new, SEQUENTIAL, SEQUENTIAL))
 #define memcpy(to, from, size) copy((char *)(to), (const char *)(from), size)
 #include "family-ring.h"
 

@@ -22,7 +22,7 @@
 
 enum { PARENT, CHILD, INODE = 7, CONTENT = 4096, ENDED = 3 };
 
-/* The server, whose memory the processes do not use. */
+/* The server. Its memory is its own: the processes do not use it. */
 struct server {
 	bool open[FILE_HANDLES];
 	uint64_t served;
@@ -170,7 +170,7 @@ static void begin(void)
 	memset(server, 0, sizeof(*server));
 }
 
-/* What a child does with its parent's file and with one of its own. */
+/* A child uses its parent's file and one of its own. */
 static void child(struct file *shared)
 {
 	struct file *own = open_file(O_RDWR | O_APPEND);

@@ -97,7 +97,7 @@ static void futexes(void)
 	check(counted == THREADS * rounds, "a mutex lets two threads in");
 }
 
-/* A barrier whose waiters are moved to another futex, as those of a condition are, and woken there one by one. */
+/* Waiters of a barrier are moved to another futex, as those of a condition are, and woken there one by one. */
 static _Atomic int arrived, turn, gate;
 
 static int meet(void *self)
@@ -224,7 +224,7 @@ static void events(void)
 	check(!locked(sys_close, event, 0, 0, 0) && !locked(sys_close, poll, 0, 0, 0), "a file cannot be closed");
 }
 
-/* Threads that make threads, while others ask who they are. */
+/* Threads make threads, while others ask for their own numbers. */
 static int nothing(void *self)
 {
 	(void)self;

@@ -92,7 +92,7 @@ static void unload(const struct exec_process *e)
 	}
 }
 
-/* What the process borrows is not mapped any more, and is zero when it is touched again. */
+/* Unmaps what the process borrows: it is zero when it is touched again. */
 static int leave_shares(const struct exec_process *e)
 {
 	const struct process *p = e->process;
