@@ -37,13 +37,20 @@ static struct file_port *port_of(unsigned volume)
 	return platform_volume(volume - 1);
 }
 
-/* Waits until the server has answered or ended. A signal that is late ends a wait early: so look again. */
-static bool wait_for_answer(unsigned volume, uint64_t number)
-{
-	struct file_port *port = port_of(volume);
+static bool is_gone(const struct file_port *port) { return atomic_load_explicit(&port->gone, memory_order_acquire); }
 
+/*
+ * Rings the server and waits until it has answered the request or ended. A signal that is late ends a wait early: so
+ * look again. Hazard: a wait for a server that has ended before. Nobody signals that again, so it is not rung.
+ */
+static bool ring(unsigned volume, uint64_t number)
+{
+	const struct file_port *port = port_of(volume);
+
+	if (!is_gone(port))
+		platform_volume_ask(volume - 1);
 	while (!file_port_is_answered(port, number)) {
-		if (atomic_load_explicit(&port->gone, memory_order_acquire))
+		if (is_gone(port))
 			return false;
 		platform_volume_wait(volume - 1);
 	}
@@ -61,8 +68,7 @@ static long exchange(unsigned volume, struct file_request *request, struct file_
 		set_opening(volume, number);
 	set_asked(volume, number);
 	file_port_ask(port, number);
-	platform_volume_ask(volume - 1);
-	if (!wait_for_answer(volume, number))
+	if (!ring(volume, number))
 		return -EIO;
 	memcpy(answer, &port->answer, sizeof(*answer));
 	return answer->status > 0 || answer->status < -4095 ? -EIO : answer->status;
@@ -106,14 +112,8 @@ static bool is_asked(unsigned volume)
 /* The process that asked may have ended before it could ring: the server is rung again. */
 void volume_settle(unsigned volume)
 {
-	const struct file_port *port = port_of(volume);
-	const uint64_t number = last_asked(volume);
-
-	if (!is_asked(volume) || file_port_is_answered(port, number) ||
-	    atomic_load_explicit(&port->gone, memory_order_acquire))
-		return;
-	platform_volume_ask(volume - 1);
-	wait_for_answer(volume, number);
+	if (is_asked(volume) && !file_port_is_answered(port_of(volume), last_asked(volume)))
+		ring(volume, last_asked(volume));
 }
 
 bool volume_last_answer(unsigned volume, struct file_answer *answer)

@@ -107,6 +107,7 @@ struct file_port *platform_volume(unsigned volume) { return (void)volume, port; 
 void platform_volume_ask(unsigned volume)
 {
 	(void)volume;
+	CHECK(!port->gone); /* else nobody would wake this process */
 	step();
 	run_server();
 	step();
@@ -280,6 +281,17 @@ static void inherited(void)
 	CHECK(handles() == 0);
 }
 
+/* Each request to a server that has ended fails, not the first alone. */
+static void ended_server(void)
+{
+	begin();
+	struct file *file = open_file(O_RDWR);
+
+	port->gone = 1;
+	CHECK(file->ops->write(file, "x", 1) == -EIO && file->ops->write(file, "x", 1) == -EIO);
+	file_put(file);
+}
+
 int main(void)
 {
 	const int shared = MAP_SHARED | MAP_ANONYMOUS;
@@ -292,6 +304,7 @@ int main(void)
 		return 1;
 	ranges();
 	inherited();
+	ended_server();
 	while (ends_before(at) && !failures)
 		at++;
 	CHECK(at > 100);
